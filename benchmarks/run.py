@@ -1,0 +1,122 @@
+"""`make bench`: how fast the simulator is, as figures and as ratios to a calibration loop.
+
+Each case runs in a process of its own, between two calibration loops; what is checked against
+`ranges.toml` is cost per job (or event) in units of that loop, so that a slow or busy machine
+does not matter much. Rates are 2 x finished jobs per CPU second, trace generation included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+SHARED = HERE.parent.parent / "shared" / "data" / "traces"
+PHILLY = SHARED / "philly_82k.csv.gz"
+
+
+def calibrate() -> float:
+    """CPU seconds of ten million additions, measured on a tenth of them."""
+    begun = time.process_time()
+    total = 0
+    for number in range(1_000_000):
+        total += number
+    return 10 * (time.process_time() - begun)
+
+
+def measure(case: dict[str, Any]) -> dict[str, Any]:
+    """One case in this process: figures and what they cost in calibration loops."""
+    from dovetail.metrics.summary import summarise  # noqa: PLC0415
+    from dovetail.simulator.experiment import Replay, replay  # noqa: PLC0415
+
+    before = calibrate()
+    run = replay(Replay(**case["replay"]))
+    loop = statistics.mean((before, calibrate()))
+    result = summarise(run)
+    jobs = result["jobs"]
+    return {
+        "finished": jobs["finished"],
+        "events": run.events,
+        "cpu_seconds": round(run.cpu_seconds, 3),
+        "peak_memory_mib": round(run.peak_memory_mib),
+        "calibration": round(loop, 4),
+        "rate": round(2 * jobs["finished"] / run.cpu_seconds),
+        "cost_per_job": round(1e6 * run.cpu_seconds / jobs["submitted"] / loop, 1),
+        "cost_per_event": round(1e6 * run.cpu_seconds / run.events / loop, 1),
+        "preemptions": run.preemptions,
+        "mean_jct": result["jct"]["mean"],
+    }
+
+
+def in_process(name: str, case: dict[str, Any]) -> dict[str, Any]:
+    """A case in a fresh process, so that memory and warm-up are its own."""
+    command = [sys.executable, __file__, "--case", json.dumps(case)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{name} failed:\n{done.stderr}")
+    figures: dict[str, Any] = json.loads(done.stdout)
+    print(
+        f"{name:34} {figures['rate']:>9,}/s  {figures['cost_per_job']:>7} per job  "
+        f"{figures['cpu_seconds']:>8.2f} s CPU  {figures['peak_memory_mib']:>5} MiB",
+        flush=True,
+    )
+    return figures
+
+
+def check(figures: dict[str, Any], ranges: dict[str, Any]) -> list[str]:
+    """What is out of range, in sentences."""
+    wrong = []
+    for name, limits in ranges.items():
+        for key, most in limits.items():
+            base = limits.get("against")
+            if key == "against" or name not in figures:
+                continue
+            if key == "growth":
+                value = figures[name]["cost_per_event"] / figures[base]["cost_per_event"]
+            else:
+                value = figures[name][key]
+            if value > most:
+                wrong.append(f"{name}: {key} is {value:.1f}, at most {most} is allowed")
+    return wrong
+
+
+def main() -> None:
+    """Run the cases, write the figures, compare with the ranges."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("bench.json"))
+    parser.add_argument("--case", help="internal: run one case and print its figures")
+    parser.add_argument("--only", default="", help="run the cases whose name contains this")
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the jobs to run")
+    asked = parser.parse_args()
+    if asked.case:
+        print(json.dumps(measure(json.loads(asked.case))))
+        return
+    spec = tomllib.loads((HERE / "ranges.toml").read_text())
+    figures = {}
+    for name, case in spec["cases"].items():
+        if asked.only not in name:
+            continue
+        settings = dict(case)
+        jobs = int(settings.pop("jobs", 0) * asked.scale)
+        settings["trace"] = settings["trace"].format(jobs=jobs, philly=PHILLY)
+        if str(PHILLY) in settings["trace"] and not PHILLY.exists():
+            print(f"{name:34} skipped: {PHILLY.name} is not beside the project")
+            continue
+        figures[name] = in_process(name, {"replay": settings})
+    asked.out.parent.mkdir(parents=True, exist_ok=True)
+    wrong = check(figures, spec["ranges"])
+    asked.out.write_text(json.dumps({"figures": figures, "out_of_range": wrong}, indent=2) + "\n")
+    for sentence in wrong:
+        print(sentence)
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

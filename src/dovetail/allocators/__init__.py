@@ -1,0 +1,11 @@
+"""How much CPU and memory each admitted job gets."""
+
+from __future__ import annotations
+
+from dovetail.allocators.proportional import Proportional
+from dovetail.core.protocols import Allocator
+from dovetail.core.registry import Registry
+
+BUILTIN: dict[str, type[Allocator]] = {"proportional": Proportional}
+
+ALLOCATORS: Registry[Allocator] = Registry("allocator", BUILTIN)

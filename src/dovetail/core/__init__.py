@@ -1,0 +1,1 @@
+"""Decisions without effects: the scheduler, its life-cycle table, its indexes and protocols."""

@@ -1,0 +1,95 @@
+"""Model values as plain lists, dicts and numbers, and back: for snapshots and the journal.
+
+Driven by type hints, so a new field needs no code here. Plain values survive JSON unchanged.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache
+from typing import Any
+
+from dovetail.model.allocation import Allocation
+from dovetail.model.job import Job, JobSpec, Status
+
+_STATE = (
+    "attained",
+    "run_time",
+    "since",
+    "overhead",
+    "rate",
+    "starts",
+    "first_start",
+    "preemptions",
+    "failures",
+    "queued_since",
+    "mark",
+    "home",
+)
+"""Run state of a job that is plain already."""
+
+
+def to_plain(value: Any) -> Any:
+    """A model value as JSON-able data."""
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_plain(getattr(value, f.name)) for f in fields(value) if f.init}
+    if hasattr(value, "_fields"):
+        return {name: to_plain(getattr(value, name)) for name in value._fields}
+    if isinstance(value, tuple | list):
+        return [to_plain(item) for item in value]
+    return value
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def from_plain(kind: Any, plain: Any) -> Any:
+    """The value of a model type that `to_plain` wrote."""
+    origin, members = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        if plain is None:
+            return None
+        return from_plain(next(m for m in members if m is not type(None)), plain)
+    if origin is tuple:
+        return tuple(from_plain(members[0], item) for item in plain)
+    if isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "_fields")):
+        hints = _hints(kind)
+        return kind(**{name: from_plain(hints[name], item) for name, item in plain.items()})
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind(plain)
+    return plain
+
+
+def job_to_plain(job: Job) -> dict[str, Any]:
+    """A job's spec and run state; the queue's own marks are rebuilt, not stored."""
+    plain = {name: to_plain(getattr(job, name)) for name in _STATE}
+    plain["spec"] = to_plain(job.spec)
+    plain["status"] = job.status.value
+    plain["expected"] = job.expected
+    plain["awaits"] = sorted(job.awaits)
+    for name in ("allocation", "virtual", "residual"):
+        plain[name] = to_plain(getattr(job, name))
+    return plain
+
+
+def job_from_plain(plain: dict[str, Any]) -> Job:
+    """The job that `job_to_plain` wrote."""
+    job = Job(from_plain(JobSpec, plain["spec"]), plain["expected"])
+    for name in _STATE:
+        value = plain[name]
+        setattr(job, name, tuple(value) if isinstance(value, list) else value)
+    job.status = Status(plain["status"])
+    job.awaits = frozenset(plain["awaits"])
+    for name in ("allocation", "virtual"):
+        setattr(job, name, from_plain(Allocation | None, plain[name]))
+    if plain["residual"] is not None:
+        physical, virtual = (from_plain(Allocation, held) for held in plain["residual"])
+        job.residual = (physical, virtual)
+    return job

@@ -1,0 +1,85 @@
+"""Who goes first: the base class of all orderings.
+
+A new ordering is normally one method, `key`: smaller goes first. Keys are floats, or tuples where
+`slope` is zero. Ties fall by submit time, then id, without the author's help. The planner keeps
+keys; it asks again when a job's state changes, when `turn` said so, and every `round` seconds for
+the jobs named by `rekeys`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dovetail.core.view import View
+from dovetail.model.errors import UserError
+from dovetail.model.job import Job
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """Parameters are dataclass fields: `--policy name:skip=true` sets them."""
+
+    #: look past jobs that do not fit
+    skip: bool = False
+    #: earlier jobs displace later ones that run
+    preempt: bool = False
+    #: none, easy (reserve for the head) or conservative (reserve for all)
+    backfill: str = "none"
+    #: how many waiting jobs a backfilling walk looks at
+    depth: int = 100
+
+    #: whose keys are asked for again every `round` seconds: none, running or all
+    rekeys: ClassVar[str] = "none"
+    #: does `prefix` differ by tenant?
+    by_tenant: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.backfill not in ("none", "easy", "conservative"):
+            raise UserError(f"backfill={self.backfill}: say none, easy or conservative")
+        if self.backfill != "none" and self.preempt:
+            raise UserError("backfill and preempt exclude each other: drop one of them")
+        if self.pause is not None and not self.pause > 0:
+            raise UserError(f"round={self.pause}: must be more than 0 seconds")
+
+    @property
+    def pause(self) -> float | None:
+        """Seconds between re-rankings; None: order changes only with events."""
+        return None
+
+    def key(self, job: Job, view: View) -> Any:
+        """The rank of a job now; smaller goes first."""
+        raise NotImplementedError
+
+    def slope(self, gpus: int) -> float:
+        """How fast the key of a running job of that size grows by itself, per second."""
+        return 0.0
+
+    def turn(self, job: Job, view: View) -> float | None:
+        """The next moment at which this job's key jumps by itself, if any."""
+        return None
+
+    def turned(self, job: Job, view: View) -> None:
+        """That moment has come; the job's `mark` may be changed before `key` is asked again."""
+
+    def prefix(self, tenant: str, view: View, extra: dict[str, int]) -> float:
+        """Rank of a tenant, compared before keys; `extra`: devices this plan gives each."""
+        return 0.0
+
+    def left(self, job: Job, view: View, done: bool) -> None:
+        """A job let go of its devices, because it is done or for another reason."""
+
+    def admit(self, job: Job, view: View) -> str | None:
+        """Called once per job at submission; a sentence refuses the job."""
+        return None
+
+    def report(self) -> dict[str, Any]:
+        """Figures the ordering tells about itself, for the result."""
+        return {}
+
+    def snapshot(self) -> Any:
+        """State that jobs do not carry, as plain values."""
+        return None
+
+    def restore(self, state: Any) -> None:
+        """Take back what `snapshot` gave."""

@@ -1,0 +1,164 @@
+"""The seams of the core: what a plug-in of each kind must offer.
+
+Orderings are the one kind with a base class of their own (`core.ordering`); everything else is
+structural, so a plug-in needs to import nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+from dovetail.model.allocation import Allocation, Part
+from dovetail.model.cluster import Cluster
+from dovetail.model.job import Job, JobSpec
+from dovetail.model.plan import Action, Reason
+from dovetail.model.request import WHOLE, Replica
+
+
+class Ask(NamedTuple):
+    """What a placement must find: equal units, each whole on one node, on a range of nodes."""
+
+    units: int
+    #: devices of one unit
+    gpus: int
+    #: nodes start to stop-1 are acceptable
+    start: int
+    stop: int
+    #: thousandths of a core and MiB of one unit
+    cpu: int = 0
+    memory: int = 0
+    share: int = WHOLE
+    gpu_memory: int = 0
+
+
+class Placement(Protocol):
+    """Where. Pure: the answer depends on the arguments alone."""
+
+    @property
+    def relaxed(self) -> bool:
+        """Does it find a place whenever enough devices are free, wherever they are?"""
+
+    def place(self, cluster: Cluster, ask: Ask) -> tuple[Part, ...] | None:
+        """Parts for all units, or None: does not fit. `ask` is for whole devices."""
+
+
+class Allocator(Protocol):
+    """How much CPU and memory each replica of an admitted job gets."""
+
+    def grant(self, cluster: Cluster, node: int, each: Replica) -> tuple[int, int]:
+        """Thousandths of a core and MiB for one replica on nodes like this one."""
+
+
+class Predictor(Protocol):
+    """What we believe about a job's length."""
+
+    def expect(self, spec: JobSpec) -> float:
+        """Believed work in seconds at rate 1."""
+
+    def quantiles(self, spec: JobSpec, levels: Sequence[float]) -> list[float]:
+        """Work that is not exceeded with each of the given probabilities."""
+
+    def learn(self, spec: JobSpec, work: float) -> None:
+        """A job of known length is done."""
+
+    def snapshot(self) -> Any:
+        """What was learned, as plain values."""
+
+    def restore(self, state: Any) -> None:
+        """Take back what `snapshot` gave."""
+
+
+class Speed(Protocol):
+    """The rate of progress of a job on an allocation, 1 being the rate its work is counted in."""
+
+    def rate(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> float:
+        """Work per second; neighbours are what `cluster` shows on the same devices."""
+
+
+class Bound(NamedTuple):
+    """A virtual allocation made physical, and the jobs that must go first."""
+
+    allocation: Allocation
+    victims: tuple[int, ...] = ()
+
+
+class Tenancy(Protocol):
+    """Who owns what: the outermost layer. Each domain plans on its own view of the cluster."""
+
+    @property
+    def whole(self) -> bool:
+        """Is there one domain whose view is the cluster itself? Then nothing needs binding."""
+
+    @property
+    def domains(self) -> Sequence[str]:
+        """Names of the domains; a domain has one queue and one view."""
+
+    def domain(self, spec: JobSpec) -> int | str:
+        """The domain a job plans in, or the reason why it has none."""
+
+    def view(self, domain: int) -> Cluster:
+        """The cluster as this domain sees it; planners read it, only the tenancy changes it."""
+
+    def bind(self, domain: int, allocation: Allocation) -> Bound | str:
+        """Take an allocation of the view and give its physical form, or say why not."""
+
+    def release(self, domain: int, allocation: Allocation) -> None:
+        """Give an allocation, in the terms of the view, back to the view."""
+
+    def close(self, node: int, reason: str) -> None:
+        """A physical node takes nothing new."""
+
+    def open(self, node: int) -> None:
+        """A physical node takes work again."""
+
+
+class Planner(Protocol):
+    """Decides for one domain. `plan` changes nothing; the other calls keep its index current."""
+
+    def submitted(self, job: Job, now: float) -> str | None:
+        """A new job waits from now on, unless the answer says why it can never run."""
+
+    def waits(self, job: Job, now: float) -> None:
+        """A job that was submitted before waits again."""
+
+    def started(self, job: Job, now: float) -> None:
+        """A waiting job holds devices."""
+
+    def left(self, job: Job, now: float, done: bool) -> None:
+        """A job no longer waits or runs: it is done, or ended or paused in some other way."""
+
+    def changed(self, job: Job, now: float) -> None:
+        """What we believe of a job changed."""
+
+    def capacity_changed(self) -> None:
+        """Nodes came or went, or holdings changed, outside of this planner's decisions."""
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs wait."""
+
+    @property
+    def timed(self) -> bool:
+        """Does the order change with time alone? Then `advance` is called in every batch."""
+
+    def advance(self, now: float) -> None:
+        """Time has come this far."""
+
+    def settled(self) -> None:
+        """The plan was carried out."""
+
+    def plan(self, now: float) -> tuple[list[Action], float | None]:
+        """The actions wanted now, and when to ask again."""
+
+    def explain(self, job: Job, now: float) -> Reason:
+        """Why the job waits."""
+
+    def report(self) -> dict[str, Any]:
+        """Figures the policy tells about itself."""
+
+    def snapshot(self) -> Any:
+        """The state that cannot be rebuilt from the jobs, as plain values."""
+
+    def restore(self, state: Any, jobs: Sequence[Job]) -> None:
+        """Rebuild the index from `snapshot` and the live jobs."""

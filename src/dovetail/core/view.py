@@ -1,0 +1,44 @@
+"""What an ordering may read besides the job: time, costs, capacity and who holds how much.
+
+Kept current by the planner; read-only for everyone else by agreement.
+"""
+
+from __future__ import annotations
+
+from dovetail.model.cluster import Cluster
+from dovetail.model.costs import Costs
+from dovetail.model.job import Job
+
+
+class View:
+    """The domain an ordering ranks in, at one moment."""
+
+    __slots__ = ("cluster", "costs", "gpus", "held", "jobs", "now", "running")
+
+    def __init__(self, cluster: Cluster, costs: Costs) -> None:
+        self.now = 0.0
+        self.cluster = cluster
+        self.costs = costs
+        #: devices of the domain, used or not
+        self.gpus = cluster.gpus
+        #: jobs waiting or running, by id
+        self.jobs: dict[int, Job] = {}
+        #: jobs that hold devices, by id
+        self.running: dict[int, Job] = {}
+        #: what each tenant holds: thousandths of GPUs and of cores, MiB
+        self.held: dict[str, tuple[int, int, int]] = {}
+
+    def time_left(self, job: Job) -> float:
+        """Believed seconds to the end if the job held devices from now on, restart included."""
+        restart = self.costs.start(job.spec.model, job.starts)
+        return job.time_left(self.now, restart)
+
+    def hold(self, job: Job, sign: int) -> None:
+        """Add (1) or subtract (-1) a job's allocation to what its tenant holds."""
+        assert job.virtual is not None
+        gpus, cpu, memory = self.held.get(job.spec.tenant, (0, 0, 0))
+        self.held[job.spec.tenant] = (
+            gpus + sign * job.virtual.milli_gpus,
+            cpu + sign * job.virtual.cpu,
+            memory + sign * job.virtual.memory,
+        )

@@ -1,0 +1,1 @@
+"""The nouns of the field. This package knows no policy, no clock, no file and no library."""

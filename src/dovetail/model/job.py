@@ -1,0 +1,145 @@
+"""A job: what was asked (`JobSpec`, a value) and what became of it (`Job`, run state).
+
+Neither knows how long the job truly runs: that is the world's secret. `Job.expected` is what the
+core believes.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from dovetail.model.allocation import Allocation
+from dovetail.model.request import Request
+
+
+class Kind(StrEnum):
+    """A batch job ends by itself; a service has a latency target and no end."""
+
+    BATCH = "batch"
+    SERVICE = "service"
+
+
+class Status(StrEnum):
+    """Where a job is in its life. The table of moves is in `core.lifecycle`."""
+
+    WAITING = "waiting"
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    SUSPENDED = "suspended"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    REJECTED = "rejected"
+
+
+RUNNING = Status.RUNNING
+"""Looking a member up in its class costs ten times as much, and some code runs on every event."""
+
+
+class JobSpec(NamedTuple):
+    """What was asked for. A named tuple, because a million of them must be made quickly."""
+
+    #: dense number inside the core; ties are broken by (submit, id)
+    id: int
+    #: what people call it: the trace's id or the user's name
+    name: str
+    #: seconds
+    submit: float
+    request: Request
+    #: path of the owner, `org/team`
+    tenant: str = ""
+    user: str = ""
+    #: key of its sensitivity profile
+    model: str = ""
+    priority: float = 0.0
+    #: seconds, absolute; `None`: no deadline
+    deadline: float | None = None
+    #: the length in seconds its owner declared, if any
+    estimate: float | None = None
+    #: recurrence tag: jobs of one group are expected to be alike
+    group: str = ""
+    #: can it checkpoint and come back? If not, no policy may stop it
+    resumable: bool = True
+    #: how often it may fail and be tried again
+    retries: int = 0
+    kind: Kind = Kind.BATCH
+    #: seconds a request may take, for a service
+    latency_target: float | None = None
+
+
+class Job:
+    """The run state of one job as the scheduler believes it. Compared by identity.
+
+    Defaults are class attributes: a job that is made, run once and forgotten, as most are, sets
+    only what differs.
+    """
+
+    status = Status.WAITING
+    #: held devices, or None
+    allocation: Allocation | None = None
+    #: the same in the terms of the view its planner sees; planners read this one
+    virtual: Allocation | None = None
+    #: what a suspended job still holds, physically and in its view's terms
+    residual: tuple[Allocation, Allocation] | None = None
+    #: work done before `since`, in seconds at rate 1
+    attained = 0.0
+    #: seconds devices were held before `since`
+    run_time = 0.0
+    #: seconds at the beginning of the present run without progress
+    overhead = 0.0
+    #: believed progress per second
+    rate = 1.0
+    starts = 0
+    first_start: float | None = None
+    preemptions = 0
+    failures = 0
+    #: what the ordering remembers of this job; plain values, so that it can be stored
+    mark: Any = None
+    #: jobs whose devices this start waits for
+    awaits: frozenset[int] = frozenset()
+    #: the domain of the tenancy the job plans in
+    home = 0
+    #: the planner's own marks: the lane the job is in and its live entry there
+    lane: Any = None
+    entry: Any = None
+
+    def __init__(self, spec: JobSpec, expected: float) -> None:
+        self.spec = spec
+        #: believed total work, in seconds at rate 1
+        self.expected = expected
+        #: when the present run (or wait) began
+        self.since = spec.submit
+        #: when it last began to wait
+        self.queued_since = spec.submit
+
+    def __repr__(self) -> str:
+        return f"<Job {self.spec.name} {self.status}>"
+
+    def worked(self, now: float) -> float:
+        """Work done by `now`, in seconds at rate 1."""
+        if self.status is not RUNNING:
+            return self.attained
+        return self.attained + max(0.0, now - self.since - self.overhead) * self.rate
+
+    def held_for(self, now: float) -> float:
+        """Seconds the job has held devices by `now`."""
+        if self.allocation is None or self.status is not RUNNING:
+            return self.run_time
+        return self.run_time + now - self.since
+
+    def service(self, now: float) -> float:
+        """Attained GPU-seconds, the age of least-attained-service policies."""
+        return self.held_for(now) * self.spec.request.gpus
+
+    def time_left(self, now: float, restart: float = 0.0) -> float:
+        """Believed seconds to the end if the job held its devices from now on.
+
+        `restart` is what a start would cost a waiting job; a running one pays what is left of the
+        start it is in.
+        """
+        if self.status is not RUNNING:
+            return restart + max(0.0, self.expected - self.attained)
+        overhead = max(0.0, self.since + self.overhead - now)
+        return overhead + max(0.0, self.expected - self.worked(now)) / self.rate

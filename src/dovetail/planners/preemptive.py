@@ -1,0 +1,245 @@
+"""The walk of preemptive orderings: earlier jobs displace running jobs that rank behind them.
+
+Where only the number of devices matters (`ByCount`) the result is exactly that of walking the
+whole order with an empty cluster, found by looking at lane ends only. Where the place matters too
+(`ByPlace`), jobs from the end of the order are lifted, as few as make a place appear; those that
+still fit around it stay, and the others may find another place later in the same walk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from typing import Any
+
+from dovetail.core.draft import Draft
+from dovetail.core.lanes import Entry, Lane
+from dovetail.model.allocation import Allocation
+from dovetail.model.errors import OverCommitted
+from dovetail.model.job import Job
+from dovetail.model.plan import Action, Change, Start, Stop
+from dovetail.planners.walk import Head, Walk, following
+
+
+class Preemptive(Walk):
+    """Plans one domain by walking the order of all its jobs, running ones included."""
+
+    def walk(self, heads: list[Head]) -> list[Action]:
+        """Admit heads in order, displacing what ranks behind."""
+        kind = ByCount if self._counts_suffice() else ByPlace
+        return kind(self, heads).walk()
+
+    def _counts_suffice(self) -> bool:
+        """Is the number of idle devices all that decides whether a job fits?"""
+        cluster = self.view.cluster
+        limited = cluster.limits_cpu or cluster.limits_memory
+        if limited or not self.placement.relaxed or len(cluster.pools) != 1:
+            return False
+        if self._plain_lanes < len(self._lanes):
+            self._all_plain = all(map(_plain, self._lanes.values()))
+            self._plain_lanes = len(self._lanes)
+        return self._all_plain
+
+    _plain_lanes = 0
+    _all_plain = True
+
+
+def _plain(lane: Lane) -> bool:
+    """A gang of whole devices that may be split in any way."""
+    if len(lane.options) != 1 or not lane.options[0].plain:
+        return False
+    return lane.options[0].asks[0].gpus == 1
+
+
+class Displacing:
+    """What both ways share: who ranks behind whom, and what to do about the displaced."""
+
+    def __init__(self, planner: Walk, heads: list[Head]) -> None:
+        self.planner = planner
+        self.heads = heads
+        self.draft = Draft(planner.view.cluster, planner.placement)
+        #: displaced jobs -> whom they make room for
+        self.gone: dict[int, tuple[Job, Job]] = {}
+        self._looked_at = {head[2] for head in heads}
+
+    def displace(self, last: Entry, winner: Job) -> None:
+        """Take a running job off; it becomes a head itself and may be admitted again."""
+        if not self.gone:
+            self._look_everywhere()
+        self.gone[last[2]] = (last[3], winner)
+        heappush(self.heads, (0.0, last, last[3].lane, iter(())))
+
+    def _look_everywhere(self) -> None:
+        """A victim may leave more than its winner takes: every lane is worth a look again."""
+        for lane in self.planner.open_lanes:
+            if lane not in self._looked_at:
+                heappush(self.heads, (0.0, lane.waiting[0], lane, None))
+
+    def behind(self, entry: Entry) -> Iterator[Entry]:
+        """Running jobs that rank behind an entry, last first, with ranks as of now."""
+        lanes = self.planner.lanes
+        tails = [tail for lane in lanes if (tail := self._tail(lane, len(lane.running)))]
+        while tails:
+            last = max(tails)
+            if last[0] <= entry:
+                return
+            yield last[0]
+            tails.remove(last)
+            tail = self._tail(last[0][3].lane, last[1])
+            if tail:
+                tails.append(tail)
+
+    def _tail(self, lane: Lane, stop: int) -> tuple[Entry, int] | None:
+        """The last running job of a lane before position `stop` that is not displaced yet."""
+        for index in range(stop - 1, -1, -1):
+            key, submit, number, job = lane.running[index]
+            if number not in self.gone:
+                drifted: Any = key + lane.slope * self.planner.rank_time if lane.slope else key
+                return (drifted, submit, number, job), index
+        return None
+
+    def stops(self, back: set[int]) -> list[Action]:
+        """The displaced jobs that were not admitted again."""
+        return [
+            Stop(number, f"displaced by {winner.spec.name}")
+            for number, (_, winner) in self.gone.items()
+            if number not in back
+        ]
+
+
+class ByCount(Displacing):
+    """Decide who runs by number of devices alone; place the newcomers afterwards."""
+
+    def walk(self) -> list[Action]:
+        """Settle the set of running jobs, then give newcomers their devices."""
+        idle = self.planner.view.cluster.idle
+        failed = 1 << 62
+        admitted: list[tuple[int, Lane]] = []
+        back: set[int] = set()
+        heads = self.heads
+        while heads:
+            _, entry, lane, rest = heappop(heads)
+            size = lane.size
+            if size > idle:
+                # Later heads have no more behind them than this one: larger ones fail too.
+                if size >= failed:
+                    continue
+                victims = self._overflowing(entry, size - idle)
+                if victims is None:
+                    failed = size
+                    continue
+                for victim in victims:
+                    self.displace(victim, entry[3])
+                    idle += _held(victim).gpus
+            idle -= size
+            if entry[2] in self.gone:
+                back.add(entry[2])
+                continue
+            admitted.append((entry[2], lane))
+            after = following(lane, rest)
+            if after is not None:
+                heappush(heads, (0.0, *after))
+        return [*self.stops(back), *self._place(admitted, back)]
+
+    def _place(self, admitted: list[tuple[int, Lane]], back: set[int]) -> list[Action]:
+        for number, (victim, _) in self.gone.items():
+            if number not in back:
+                assert victim.virtual is not None
+                self.draft.release(victim.virtual)
+        starts: list[Action] = []
+        for number, lane in admitted:
+            found = self.draft.find(lane.options)
+            assert found is not None, "a relaxed placement refused a job that fits by count"
+            starts.append(Start(number, found))
+            if len(admitted) > 1:
+                self.draft.take(found)
+        return starts
+
+    def _overflowing(self, entry: Entry, deficit: int) -> list[Entry] | None:
+        """The jobs a walk of the whole order would not reach once `entry` has its devices.
+
+        That is, again and again, the first job in order with fewer than `deficit` devices
+        running behind it.
+        """
+        behind: list[Entry] = []
+        sums: list[int] = []
+        total = 0
+        for last in self.behind(entry):
+            behind.append(last)
+            total += _held(last).gpus
+            sums.append(total)
+            if total >= deficit:
+                break
+        else:
+            return None
+        victims = []
+        while deficit > 0:
+            index = next(i for i, reached in enumerate(sums) if reached >= deficit)
+            victims.append(behind[index])
+            deficit -= _held(behind[index]).gpus
+        return victims
+
+
+class ByPlace(Displacing):
+    """Decide who runs and where together, one head after the other."""
+
+    def walk(self) -> list[Action]:
+        """Admit heads where they fit, on free devices or by lifting others."""
+        starts: dict[int, Allocation] = {}
+        while self.heads:
+            _, entry, lane, rest = heappop(self.heads)
+            found = None
+            if lane.size <= self.draft.cluster.idle:
+                found = self.draft.find(lane.options)
+            if found is None and lane.size:
+                found = self._lift(entry, lane)
+            if found is None:
+                continue
+            self.draft.take(found)
+            starts[entry[2]] = found
+            after = following(lane, rest)
+            if after is not None:
+                heappush(self.heads, (0.0, *after))
+        return self._actions(starts)
+
+    def _lift(self, entry: Entry, lane: Lane) -> Allocation | None:
+        """Lift more and more jobs from the end of the order until the job finds a place."""
+        behind = list(self.behind(entry))
+        lifted, done, count = self.draft.fork(), 0, 1
+        while done < len(behind):
+            for last in behind[done:count]:
+                lifted.release(_held(last))
+            done = min(count, len(behind))
+            found = lifted.find(lane.options) if lane.size <= lifted.cluster.idle else None
+            if found is not None:
+                self._settle(entry, found, behind[:done], lifted)
+                return found
+            count *= 4
+        return None
+
+    def _settle(self, entry: Entry, found: Allocation, lifted: list[Entry], draft: Draft) -> None:
+        """Put back, best first, the lifted jobs that fit around the place that was found."""
+        draft.take(found)
+        for last in reversed(lifted):
+            try:
+                draft.take(_held(last))
+            except OverCommitted:
+                self.displace(last, entry[3])
+                self.draft.release(_held(last))
+
+    def _actions(self, starts: dict[int, Allocation]) -> list[Action]:
+        """Stops, then moves of displaced jobs that found another place, then starts."""
+        back = self.gone.keys() & starts.keys()
+        moves: list[Action] = [
+            Change(number, starts[number], f"made room for {winner.spec.name}")
+            for number, (victim, winner) in self.gone.items()
+            if number in back and starts[number] != victim.virtual
+        ]
+        fresh = [Start(job, found) for job, found in starts.items() if job not in back]
+        return [*self.stops(set(back)), *moves, *fresh]
+
+
+def _held(entry: Entry) -> Allocation:
+    allocation = entry[3].virtual
+    assert allocation is not None
+    return allocation

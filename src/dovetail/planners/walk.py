@@ -1,0 +1,396 @@
+"""The default planner: walk the order, admit what fits, place it; look past misfits or stop.
+
+Lane heads are taken in order, each placed on what is free. In a batch only lanes that changed are
+looked at, unless capacity grew or ranks moved; a walk whose result would be the present state
+therefore costs almost nothing. `planners.preemptive` and `planners.backfill` build on it.
+
+`plan` reads the index and changes nothing; the other methods keep the index current.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterator, Sequence
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+from dovetail.core.draft import Draft, options
+from dovetail.core.lanes import Entry, Lane
+from dovetail.core.ordering import Ordering
+from dovetail.core.protocols import Allocator, Placement
+from dovetail.core.view import View
+from dovetail.model.cluster import Cluster
+from dovetail.model.costs import Costs
+from dovetail.model.job import Job, Status
+from dovetail.model.plan import Action, Reason, Start
+from dovetail.model.request import Request
+from dovetail.planners.reasons import explain_waiting, why_impossible
+
+Head = tuple[float, Entry, Lane, Iterator[Entry] | None]
+"""(tenant's rank, entry, its lane, the rest of the lane once it is being walked)"""
+
+
+class Walk:
+    """Plans one domain by walking the order of its waiting jobs."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        ordering: Ordering,
+        placement: Placement,
+        allocator: Allocator,
+        costs: Costs,
+    ) -> None:
+        self.ordering = ordering
+        self.placement = placement
+        self.allocator = allocator
+        self.view = View(cluster, costs)
+        #: for looking only: nothing is ever taken on it
+        self._glance = Draft(cluster, placement)
+        self.waiting = 0
+        # Hooks an ordering does not have are not called: this is the hot path.
+        kind = type(ordering)
+        self._pause = ordering.pause
+        self._selective = (ordering.skip or ordering.preempt) and ordering.backfill == "none"
+        self._preempts = ordering.preempt
+        self._charges = kind.left is not Ordering.left
+        self._watches = kind.turn is not Ordering.turn
+        self._admits = kind.admit is not Ordering.admit
+        self._by_tenant = ordering.by_tenant
+        self._grid = 0
+        self._lanes: dict[Request | tuple[Request, str], Lane] = {}
+        # By identity of the request, which its lane keeps alive: most requests are interned.
+        self._known: dict[int, Lane] = {}
+        #: lanes with waiting jobs
+        self._open: dict[Lane, None] = {}
+        #: what the next walk must look at: everything, or only lanes with new heads
+        self._everything = False
+        self._fresh: dict[Lane, None] = {}
+        self._turns: list[tuple[float, int, Entry]] = []
+
+    # ---- keeping the index current -----------------------------------------------------------
+
+    def submitted(self, job: Job, now: float) -> str | None:
+        """Let a new job wait in its lane, or say why it can never run."""
+        lane = self._known.get(id(job.spec.request)) or self.lane(job)
+        job.lane = lane
+        refusal = lane.refusal
+        if refusal is None and self._admits:
+            self.view.now = now
+            refusal = self.ordering.admit(job, self.view)
+        if refusal is None:
+            self.waits(job, now)
+        return refusal
+
+    def waits(self, job: Job, now: float) -> None:
+        """Let a job wait in its lane."""
+        spec, lane, view = job.spec, job.lane, self.view
+        view.now = now
+        view.jobs[spec.id] = job
+        self.waiting += 1
+        entry = job.entry = (self.ordering.key(job, view), spec.submit, spec.id, job)
+        heappush(lane.waiting, entry)
+        self._open[lane] = self._fresh[lane] = None
+        if self._watches:
+            self._watch(job)
+
+    def started(self, job: Job, now: float) -> None:
+        """Move a job from the waiting to the running end of its lane."""
+        lane, view = job.lane, self.view
+        self.waiting -= 1
+        waiting = lane.waiting
+        if waiting[0] is job.entry and not lane.dead:
+            heappop(waiting)
+            job.entry = None
+        else:
+            lane.pull(job)
+        if not lane.waiting:
+            del self._open[lane]
+        view.now = now
+        view.running[job.spec.id] = job
+        if self._by_tenant:
+            view.hold(job, 1)
+        if self._preempts and job.spec.resumable:
+            self._list(lane, job, now)
+
+    def _list(self, lane: Lane, job: Job, now: float) -> None:
+        """List a running job among those that may be displaced."""
+        key = self.ordering.key(job, self.view)
+        spec = job.spec
+        drift = key - lane.slope * now if lane.slope else key
+        entry = job.entry = (drift, spec.submit, spec.id, job)
+        insort(lane.running, entry)
+        if self._watches:
+            self._watch(job)
+
+    def left(self, job: Job, now: float, done: bool) -> None:
+        """Forget a job; what it held is free again."""
+        view, number = self.view, job.spec.id
+        view.now = now
+        del view.jobs[number]
+        if job.virtual is None:
+            self._unqueue(job.lane, job)
+            return
+        if self._charges:
+            self.ordering.left(job, view, done)
+        self._everything = True
+        del view.running[number]
+        if self._by_tenant:
+            view.hold(job, -1)
+        if job.entry is not None:
+            job.lane.drop(job)
+
+    def changed(self, job: Job, now: float) -> None:
+        """Ask for the key of one job again."""
+        if job.entry is None:
+            return
+        lane = job.lane
+        self.view.now = now
+        self._everything = True
+        if job.virtual is None:
+            lane.pull(job)
+            lane.push(job, self.ordering.key(job, self.view))
+            if self._watches:
+                self._watch(job)
+        else:
+            lane.drop(job)
+            self._list(lane, job, now)
+
+    def capacity_changed(self) -> None:
+        """Look at every lane in the next walk."""
+        self._everything = True
+
+    @property
+    def timed(self) -> bool:
+        """Does the order change with time alone?"""
+        return self._pause is not None or self._watches
+
+    def advance(self, now: float) -> None:
+        """Bring keys that change with time up to date."""
+        self.view.now = now
+        pause = self._pause
+        if pause is not None and int(now // pause) != self._grid:
+            self._grid = int(now // pause)
+            self._everything = True
+            self._rekey(now)
+        while self._turns and self._turns[0][0] <= now:
+            entry = heappop(self._turns)[2]
+            job = entry[3]
+            if job.entry is entry:
+                self.ordering.turned(job, self.view)
+                self.changed(job, now)
+
+    @property
+    def rank_time(self) -> float:
+        """Ranks of running jobs are read as of this moment: now, or the last re-ranking."""
+        return self.view.now if self._pause is None else self._grid * self._pause
+
+    def settled(self) -> None:
+        """The plan was carried out: nothing needs looking at until something changes."""
+        self._everything = False
+        if self._fresh:
+            self._fresh = {}
+
+    def _rekey(self, now: float) -> None:
+        if self.ordering.rekeys == "none":
+            return
+        every = self.ordering.rekeys == "all"
+        for lane in self._lanes.values():
+            for entry in lane.running[:]:
+                self.changed(entry[3], now)
+            if every:
+                for entry in list(lane.in_order()):
+                    self.changed(entry[3], now)
+
+    def _unqueue(self, lane: Lane, job: Job) -> None:
+        self.waiting -= 1
+        lane.pull(job)
+        if not lane.waiting:
+            del self._open[lane]
+
+    def _watch(self, job: Job) -> None:
+        at = self.ordering.turn(job, self.view)
+        if at is not None:
+            heappush(self._turns, (at, job.spec.id, job.entry))
+
+    def lane(self, job: Job) -> Lane:
+        """The lane of a job, made on first sight of its request."""
+        request = job.spec.request
+        key = (request, job.spec.tenant) if self._by_tenant else request
+        lane = self._lanes.get(key)
+        if lane is None:
+            choices = options(request, self.view.cluster, self.allocator)
+            lane = Lane(choices, self.ordering.slope(request.gpus), job.spec.tenant)
+            lane.refusal = self._refusal(lane, request)
+            self._lanes[key] = lane
+            if not self._by_tenant:
+                lane.request = request
+                self._known[id(request)] = lane
+        job.lane = lane
+        return lane
+
+    # ---- deciding ----------------------------------------------------------------------------
+
+    def plan(self, now: float) -> tuple[list[Action], float | None]:
+        """The actions that turn the present state into the walk's result, and when to wake."""
+        self.view.now = now
+        if not self.waiting:
+            return [], None
+        wake = None if self._pause is None and not self._turns else self._wake_at()
+        if self.waiting == 1:
+            # Most plans are about one newcomer that fits: no walk is needed to see that.
+            lane = next(iter(self._open))
+            found = self._glance.find(lane.options)
+            if found is not None:
+                return [Start(lane.waiting[0][2], found)], wake
+        heads = self._heads()
+        return (self.walk(heads) if heads else []), wake
+
+    def _heads(self) -> list[Head]:
+        """The first waiting job of every lane worth looking at, as a heap."""
+        if self._everything or (self._fresh and not self._selective):
+            lanes = self._open
+        else:
+            lanes = self._fresh
+        if self._by_tenant:
+            heads: list[Head] = [
+                (self._prefix(lane, {}), lane.waiting[0], lane, None)
+                for lane in lanes
+                if lane.waiting
+            ]
+        else:
+            heads = [(0.0, lane.waiting[0], lane, None) for lane in lanes if lane.waiting]
+        if len(heads) > 1:
+            heapify(heads)
+        return heads
+
+    def _prefix(self, lane: Lane, extra: dict[str, int]) -> float:
+        if not self._by_tenant:
+            return 0.0
+        return self.ordering.prefix(lane.tenant, self.view, extra)
+
+    def walk(self, heads: list[Head]) -> list[Action]:
+        """Admit heads in order; a misfit closes its lane, or ends a strict walk."""
+        strict, by_tenant = not self.ordering.skip, self._by_tenant
+        draft = Draft(self.view.cluster, self.placement)
+        starts: list[Action] = []
+        given: dict[str, int] = {}
+        while heads:
+            prefix, entry, lane, rest = heappop(heads)
+            if by_tenant and given and prefix < self._prefix(lane, given):
+                heappush(heads, (self._prefix(lane, given), entry, lane, rest))
+                continue
+            found = None
+            if lane.size <= draft.cluster.idle:
+                found = draft.find(lane.options)
+            if found is None:
+                if strict:
+                    break
+                continue
+            starts.append(Start(entry[2], found))
+            if by_tenant:
+                given[lane.tenant] = given.get(lane.tenant, 0) + found.gpus
+            after = following(lane, rest)
+            if after is not None:
+                heappush(heads, (self._prefix(lane, given), *after))
+            if heads:
+                draft.take(found)
+        return starts
+
+    def _wake_at(self) -> float | None:
+        wake = self._turns[0][0] if self._turns else None
+        pause = self._pause
+        if pause is not None:
+            tick = (self._grid + 1) * pause
+            wake = tick if wake is None else min(wake, tick)
+        return wake
+
+    # ---- what other planners and explanations read -----------------------------------------
+
+    @property
+    def open_lanes(self) -> Sequence[Lane]:
+        """Lanes in which jobs wait."""
+        return list(self._open)
+
+    @property
+    def lanes(self) -> Sequence[Lane]:
+        """All lanes, in the order their requests were first seen."""
+        return list(self._lanes.values())
+
+    def _refusal(self, lane: Lane, request: Request) -> str | None:
+        """Why a request can never be met on this cluster, or None."""
+        empty = self.view.cluster.emptied()
+        if Draft(empty, self.placement).find(lane.options) is not None:
+            return None
+        return why_impossible(request, empty)
+
+    def explain(self, job: Job, now: float) -> Reason:
+        """The one binding cause for a job's waiting."""
+        return explain_waiting(self, job)
+
+    def report(self) -> dict[str, Any]:
+        """What the ordering tells about itself."""
+        return self.ordering.report()
+
+    # ---- storing -----------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything a rebuilt index needs besides the jobs."""
+        keys: dict[str, Any] = {}
+        for lane in self._lanes.values():
+            for entry in (*lane.running, *lane.in_order()):
+                keys[str(entry[2])] = entry[0]
+        turns = [(at, number) for at, number, entry in self._turns if entry[3].entry is entry]
+        return {
+            "now": self.view.now,
+            "grid": self._grid,
+            "keys": keys,
+            "turns": turns,
+            "ordering": self.ordering.snapshot(),
+        }
+
+    def restore(self, state: dict[str, Any], jobs: Sequence[Job]) -> None:
+        """Rebuild lanes from stored keys, so that a fork continues identically."""
+        self.view.now = state["now"]
+        self._grid = state["grid"]
+        self.ordering.restore(state["ordering"])
+        entries: dict[int, Entry] = {}
+        for job in jobs:
+            self._reinstate(job, _key(state["keys"].get(str(job.spec.id))))
+            if job.entry is not None:
+                entries[job.spec.id] = job.entry
+        self._turns = [(at, number, entries[number]) for at, number in state["turns"]]
+        heapify(self._turns)
+
+    def _reinstate(self, job: Job, key: Any) -> None:
+        lane = self.lane(job)
+        self.view.jobs[job.spec.id] = job
+        if job.status is Status.WAITING:
+            self.waiting += 1
+            lane.push(job, key)
+            self._open[lane] = None
+            return
+        self.view.running[job.spec.id] = job
+        if self._by_tenant:
+            self.view.hold(job, 1)
+        if key is not None:
+            entry = job.entry = (key, job.spec.submit, job.spec.id, job)
+            insort(lane.running, entry)
+
+
+def following(
+    lane: Lane, rest: Iterator[Entry] | None
+) -> tuple[Entry, Lane, Iterator[Entry]] | None:
+    """The next waiting job of a lane whose head was admitted."""
+    if rest is None:
+        if len(lane.waiting) == 1:
+            return None
+        rest = lane.in_order()
+        next(rest)
+    entry = next(rest, None)
+    return None if entry is None else (entry, lane, rest)
+
+
+def _key(stored: Any) -> Any:
+    """Keys that went through JSON come back as lists."""
+    return tuple(stored) if isinstance(stored, list) else stored

@@ -1,0 +1,1 @@
+"""How fast a job runs on what it holds: one interface for locality, GPU type, CPU, neighbours."""

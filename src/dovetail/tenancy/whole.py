@@ -1,0 +1,41 @@
+"""One domain for everybody: the view is the cluster itself and binding is the identity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dovetail.core.protocols import Bound
+from dovetail.model.allocation import Allocation
+from dovetail.model.cluster import Cluster
+from dovetail.model.job import JobSpec
+
+
+class Whole:
+    """No tenancy: all jobs share one queue and all nodes."""
+
+    whole = True
+    domains: Sequence[str] = ("",)
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def domain(self, spec: JobSpec) -> int | str:
+        """Everybody is at home in the one domain."""
+        return 0
+
+    def view(self, domain: int) -> Cluster:
+        """The physical cluster; the scheduler itself keeps it current."""
+        return self._cluster
+
+    def bind(self, domain: int, allocation: Allocation) -> Bound | str:
+        """Already physical."""
+        return Bound(allocation)
+
+    def release(self, domain: int, allocation: Allocation) -> None:
+        """Nothing beyond the physical cluster to keep."""
+
+    def close(self, node: int, reason: str) -> None:
+        """Nothing beyond the physical cluster to keep."""
+
+    def open(self, node: int) -> None:
+        """Nothing beyond the physical cluster to keep."""

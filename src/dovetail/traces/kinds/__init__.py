@@ -1,0 +1,1 @@
+"""The kinds of workload that can be generated; `dovetail.traces.generator` lists them."""
