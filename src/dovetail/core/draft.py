@@ -90,7 +90,8 @@ class Draft:
             else:
                 parts = self._find_all(option)
             if parts is not None:
-                return Allocation(parts, option.gpus, option.mode, option.milli_gpus)
+                content = (parts, option.gpus, option.mode, option.milli_gpus)
+                return tuple.__new__(Allocation, content)
         return None
 
     def _find(self, cluster: Cluster, ask: Ask) -> tuple[Part, ...] | None:

@@ -10,6 +10,10 @@ from collections.abc import Iterable
 from dovetail.core.protocols import Ask
 from dovetail.model.allocation import Part, allocation_of
 from dovetail.model.cluster import Cluster
+from dovetail.model.request import WHOLE
+
+_new = tuple.__new__
+"""Makes a named tuple in half the time of calling its class; for the hot path only."""
 
 
 def part(cluster: Cluster, node: int, units: int, ask: Ask) -> Part:
@@ -17,7 +21,7 @@ def part(cluster: Cluster, node: int, units: int, ask: Ask) -> Part:
     count = units * ask.gpus
     mask = cluster.masks[node]
     devices = mask & -mask if count == 1 else cluster.devices(node, count)
-    return Part(node, devices, units * ask.cpu, units * ask.memory)
+    return _new(Part, (node, devices, units * ask.cpu, units * ask.memory, WHOLE, 0))
 
 
 def room(cluster: Cluster, node: int, ask: Ask) -> int:

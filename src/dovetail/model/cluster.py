@@ -175,51 +175,53 @@ class Cluster:
 
     def take(self, allocation: Allocation) -> None:
         """Occupy all parts, or raise `OverCommitted` and change nothing."""
-        for done, part in enumerate(allocation.parts):
+        limited = self.limits_cpu or self.limits_memory
+        for part in allocation.parts:
             node, devices, cpu, memory, share, _ = part
             mask = self.masks[node]
-            if (self.limits_cpu or self.limits_memory) and not self.has(node, cpu, memory):
-                self._refuse(allocation, done)
-            if share == WHOLE and mask & devices == devices and node not in self.closed:
+            if limited and not self.has(node, cpu, memory):
+                self._refuse(allocation, part)
+            if not devices:
+                pass
+            elif share == WHOLE and mask & devices == devices and node not in self.closed:
                 self.masks[node] = mask ^ devices
                 count = devices.bit_count()
-                level = self.free[node]
-                self.levels_free[level] -= 1
-                self.levels_free[level - count] += 1
+                level, populated = self.free[node], self.levels_free
+                populated[level] -= 1
+                populated[level - count] += 1
                 self.free[node] = level - count
                 self.idle -= count
             elif share == WHOLE or not self._take_shares(part):
-                self._refuse(allocation, done)
-            if self.limits_cpu:
-                self.cpu[node] -= cpu
-            if self.limits_memory:
-                self.memory[node] -= memory
+                self._refuse(allocation, part)
+            if limited:
+                self.cpu[node] -= cpu if self.limits_cpu else 0
+                self.memory[node] -= memory if self.limits_memory else 0
 
-    def _refuse(self, allocation: Allocation, done: int) -> None:
-        """Undo the parts taken so far and complain about the next."""
+    def _refuse(self, allocation: Allocation, part: Part) -> None:
+        """Undo the parts taken before this one and complain about it."""
+        done = allocation.parts.index(part)
         self.release(allocation._replace(parts=allocation.parts[:done]))
-        part = allocation.parts[done]
         name = self.nodes[part.node].name
         raise OverCommitted(f"{name} cannot give {part}: it has {self.room(part.node)}")
 
     def release(self, allocation: Allocation) -> None:
         """Give back all parts."""
+        limited = self.limits_cpu or self.limits_memory
         for part in allocation.parts:
             node, devices, cpu, memory, share, _ = part
             if share == WHOLE and node not in self.closed:
                 self.masks[node] |= devices
                 count = devices.bit_count()
-                level = self.free[node]
-                self.levels_free[level] -= 1
-                self.levels_free[level + count] += 1
+                level, populated = self.free[node], self.levels_free
+                populated[level] -= 1
+                populated[level + count] += 1
                 self.free[node] = level + count
                 self.idle += count
             else:
                 self._release_slowly(part)
-            if self.limits_cpu:
-                self.cpu[node] += cpu
-            if self.limits_memory:
-                self.memory[node] += memory
+            if limited:
+                self.cpu[node] += cpu if self.limits_cpu else 0
+                self.memory[node] += memory if self.limits_memory else 0
 
     def _release_slowly(self, part: Part) -> None:
         """Shares, and whole devices of a closed node."""

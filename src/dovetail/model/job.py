@@ -34,7 +34,7 @@ class Status(StrEnum):
     REJECTED = "rejected"
 
 
-RUNNING = Status.RUNNING
+WAITING, RUNNING = Status.WAITING, Status.RUNNING
 """Looking a member up in its class costs ten times as much, and some code runs on every event."""
 
 
@@ -69,50 +69,72 @@ class JobSpec(NamedTuple):
     latency_target: float | None = None
 
 
+NOBODY: frozenset[int] = frozenset()
+
+
 class Job:
-    """The run state of one job as the scheduler believes it. Compared by identity.
+    """The run state of one job as the scheduler believes it. Compared by identity."""
 
-    Defaults are class attributes: a job that is made, run once and forgotten, as most are, sets
-    only what differs.
-    """
-
-    status = Status.WAITING
-    #: held devices, or None
-    allocation: Allocation | None = None
-    #: the same in the terms of the view its planner sees; planners read this one
-    virtual: Allocation | None = None
-    #: what a suspended job still holds, physically and in its view's terms
-    residual: tuple[Allocation, Allocation] | None = None
-    #: work done before `since`, in seconds at rate 1
-    attained = 0.0
-    #: seconds devices were held before `since`
-    run_time = 0.0
-    #: seconds at the beginning of the present run without progress
-    overhead = 0.0
-    #: believed progress per second
-    rate = 1.0
-    starts = 0
-    first_start: float | None = None
-    preemptions = 0
-    failures = 0
-    #: what the ordering remembers of this job; plain values, so that it can be stored
-    mark: Any = None
-    #: jobs whose devices this start waits for
-    awaits: frozenset[int] = frozenset()
-    #: the domain of the tenancy the job plans in
-    home = 0
-    #: the planner's own marks: the lane the job is in and its live entry there
-    lane: Any = None
-    entry: Any = None
+    __slots__ = (
+        "allocation",
+        "attained",
+        "awaits",
+        "entry",
+        "expected",
+        "failures",
+        "first_start",
+        "home",
+        "lane",
+        "mark",
+        "overhead",
+        "preemptions",
+        "queued_since",
+        "rate",
+        "residual",
+        "run_time",
+        "since",
+        "spec",
+        "starts",
+        "status",
+        "virtual",
+    )
 
     def __init__(self, spec: JobSpec, expected: float) -> None:
         self.spec = spec
+        self.status = WAITING
+        #: held devices, or None
+        self.allocation: Allocation | None = None
+        #: the same in the terms of the view its planner sees; planners read this one
+        self.virtual: Allocation | None = None
+        #: what a suspended job still holds, physically and in its view's terms
+        self.residual: tuple[Allocation, Allocation] | None = None
         #: believed total work, in seconds at rate 1
         self.expected = expected
+        #: work done before `since`, in seconds at rate 1
+        self.attained = 0.0
+        #: seconds devices were held before `since`
+        self.run_time = 0.0
         #: when the present run (or wait) began
         self.since = spec.submit
         #: when it last began to wait
         self.queued_since = spec.submit
+        #: seconds at the beginning of the present run without progress
+        self.overhead = 0.0
+        #: believed progress per second
+        self.rate = 1.0
+        self.starts = 0
+        self.first_start: float | None = None
+        self.preemptions = 0
+        self.failures = 0
+        #: what the ordering remembers of this job; plain values, so that it can be stored
+        self.mark: Any = None
+        #: jobs whose devices this start waits for
+        self.awaits = NOBODY
+        #: the domain of the tenancy the job plans in
+        self.home = 0
+        #: the planner's own marks: the lane the job is in and its live entry there
+        self.lane: Any = None
+        self.entry: Any = None
 
     def __repr__(self) -> str:
         return f"<Job {self.spec.name} {self.status}>"

@@ -10,6 +10,7 @@ queue with fresh counters.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
 from dovetail.core.ordering import Ordering
@@ -17,13 +18,14 @@ from dovetail.core.view import View
 from dovetail.model.errors import UserError
 from dovetail.model.job import Job
 
+NEVER = float("inf")
 SLACK = 1e-6
 """GPU-seconds by which a threshold counts as reached, so that rounding cannot delay a drop."""
 
 
 def queue_of(service: float, thresholds: tuple[float, ...]) -> int:
     """The multi-level queue for an attained service."""
-    return sum(service >= limit - SLACK for limit in thresholds)
+    return bisect_right(thresholds, service + SLACK)
 
 
 def next_drop(service: float, gpus: int, now: float, thresholds: tuple[float, ...]) -> float | None:
@@ -66,10 +68,10 @@ class LeastAttained(Ordering):
         """Attained GPU-seconds, or (queue, waiting behind running, first start)."""
         if not self.thresholds:
             return job.service(view.now)
-        held, _ = job.mark or (0.0, 0.0)
+        held = job.mark[0] if job.mark else 0.0
         service = (job.held_for(view.now) - held) * job.spec.request.gpus
-        started = float("inf") if job.first_start is None else job.first_start
-        return queue_of(service, self.thresholds), float(job.virtual is None), started
+        started = NEVER if job.first_start is None else job.first_start
+        return queue_of(service, self.thresholds), job.virtual is None, started
 
     def turn(self, job: Job, view: View) -> float | None:
         """When a running job drops a queue, or a waiting one has waited enough."""

@@ -17,11 +17,15 @@ class FinishTimeFairness(Ordering):
 
     The ratio is the time the job will have spent here, age plus believed time left, over the time
     it would take on a private cluster of its fair share: its length, stretched where its GPUs
-    exceed capacity divided by the number of active jobs.
+    exceed capacity divided by the number of active jobs. That number is taken at each re-ranking,
+    so that ratios of one round can be compared; restarts are left out, or a job that was just
+    stopped would rank before the one it was stopped for.
     """
 
     preempt: bool = True
     round: float = 300.0
+    #: the round and the number of active jobs when it began
+    _active: dict[int, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     rekeys: ClassVar[str] = "all"
 
@@ -32,9 +36,24 @@ class FinishTimeFairness(Ordering):
 
     def key(self, job: Job, view: View) -> float:
         """The ratio, turned round."""
-        share = view.gpus / max(len(view.jobs), 1)
+        share = view.gpus / self._count(view)
         alone = max(job.expected, 1e-9) * max(1.0, job.spec.request.gpus / share)
-        return -(view.now - job.spec.submit + view.time_left(job)) / alone
+        return -(view.now - job.spec.submit + job.time_left(view.now)) / alone
+
+    def _count(self, view: View) -> int:
+        grid = int(view.now // self.round)
+        if grid not in self._active:
+            self._active.clear()
+            self._active[grid] = max(len(view.jobs), 1)
+        return self._active[grid]
+
+    def snapshot(self) -> Any:
+        """The round and its number of active jobs."""
+        return [list(pair) for pair in self._active.items()]
+
+    def restore(self, state: Any) -> None:
+        """Take them back."""
+        self._active.update(dict(state))
 
 
 def weights(text: str) -> dict[str, float]:

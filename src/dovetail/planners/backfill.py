@@ -1,140 +1,241 @@
 """Strict order with holes filled: a later job may start if it delays no reservation.
 
-`easy` reserves for the first job that does not fit; `conservative` for every job looked at. A
-reservation is made by letting running jobs end, as believed, on a draft until the job finds a
-place. A later job may start now if it is believed to end before each reservation that its devices
-would hurt. At most `depth` waiting jobs are looked at.
+`easy` reserves for the first job that does not fit: running jobs end, as believed, on a draft
+until it finds a place, and a later job may start if it ends before then or does not touch that
+place. `conservative` reserves for every job looked at; its reservations count devices and do not
+say which, as classical conservative backfilling does. At most `depth` waiting jobs are looked at.
 """
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Iterator
-from heapq import heappop, heappush
-from typing import NamedTuple
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Sequence
+from heapq import heapify, heappop, heappush, merge
+from typing import Any, NamedTuple
 
 from dovetail.core.draft import Draft
-from dovetail.core.lanes import Lane
+from dovetail.core.lanes import Entry, Lane
 from dovetail.model.allocation import Allocation, allocation_of
-from dovetail.model.cluster import Cluster
 from dovetail.model.job import Job
 from dovetail.model.plan import Action, Start
 from dovetail.planners.walk import Head, Walk, following
 
+End = tuple[float, int, Allocation]
+"""(time, job, what it will let go of)"""
+
+
+NEVER = float("inf")
+
 
 class Reservation(NamedTuple):
-    """From `start` to `end` these devices are promised."""
+    """From `start` on these devices are promised."""
 
     start: float
-    end: float
     allocation: Allocation
 
 
 class Backfill(Walk):
     """Plans one domain in strict order and fills the holes that reservations leave."""
 
-    def walk(self, heads: list[Head]) -> list[Action]:
-        """Admit in order; after the first misfit, only what hurts no reservation."""
-        draft = Draft(self.view.cluster, self.placement)
-        timeline = Timeline(self)
-        conservative = self.ordering.backfill == "conservative"
-        starts: list[Action] = []
-        looked_at = 0
-        while heads and looked_at < self.ordering.depth and draft.cluster.idle:
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        #: believed ends of running jobs, sorted
+        self.ends: list[End] = []
+        self._end_of: dict[int, End] = {}
+
+    def started(self, job: Job, now: float) -> None:
+        """Note when the job is believed to end."""
+        super().started(job, now)
+        self._expect_end(job, now)
+
+    def left(self, job: Job, now: float, done: bool) -> None:
+        """Forget when the job was believed to end."""
+        self._forget_end(job)
+        super().left(job, now, done)
+
+    def changed(self, job: Job, now: float) -> None:
+        """What we believe of a job changed, and perhaps its end."""
+        super().changed(job, now)
+        if self._forget_end(job):
+            self._expect_end(job, now)
+            self.capacity_changed()
+
+    def restore(self, state: dict[str, Any], jobs: Sequence[Job]) -> None:
+        """Rebuild the index, believed ends included."""
+        super().restore(state, jobs)
+        for job in self.view.running.values():
+            self._expect_end(job, self.view.now)
+
+    def _expect_end(self, job: Job, now: float) -> None:
+        assert job.virtual is not None
+        end = self._end_of[job.spec.id] = (now + job.time_left(now), job.spec.id, job.virtual)
+        insort(self.ends, end)
+
+    def _forget_end(self, job: Job) -> bool:
+        end = self._end_of.pop(job.spec.id, None)
+        if end is not None:
+            del self.ends[bisect_left(self.ends, end)]
+        return end is not None
+
+    def in_order(self, heads: list[Head], closed: set[Lane]) -> Iterator[tuple[Entry, Lane]]:
+        """Waiting jobs of all lanes that are not closed, in order, at most `depth` of them."""
+        heapify(heads)
+        for _ in range(self.ordering.depth):
+            if not heads:
+                return
             _, entry, lane, rest = heappop(heads)
-            looked_at += 1
-            job = entry[3]
-            found = draft.find(lane.options) if lane.size <= draft.cluster.idle else None
-            fits = found is not None
-            if found is not None:
-                found = timeline.without_harm(found, draft, lane, job)
-            if found is not None:
-                cause = "backfills" if timeline.reservations else "fits"
-                starts.append(Start(entry[2], found, cause))
-                draft.take(found)
-                timeline.add_running(self.view.now + self.view.time_left(job), found)
-            elif conservative or not timeline.reservations:
-                timeline.reserve(lane, job)
-            # A lane that fits nowhere now is of no more use, except for making reservations.
-            after = following(lane, rest) if fits or conservative else None
+            yield entry, lane
+            after = following(lane, rest) if lane not in closed else None
             if after is not None:
                 heappush(heads, (0.0, *after))
+
+
+class Easy(Backfill):
+    """One reservation, of certain devices, for the first job that does not fit."""
+
+    def walk(self, heads: list[Head]) -> list[Action]:
+        """Admit in order; after the first misfit, only what does not hurt the reservation."""
+        draft, timeline = Draft(self.view.cluster, self.placement), Timeline(self)
+        promise: Reservation | None = None
+        starts: list[Action] = []
+        closed: set[Lane] = set()
+        for entry, lane in self.in_order(heads, closed):
+            job, found = entry[3], None
+            if lane.size <= draft.cluster.idle:
+                found = draft.find(lane.options)
+            if found is None:
+                # Jobs with the same request fit no better.
+                closed.add(lane)
+            elif promise is not None:
+                found = timeline.without_harm(found, promise, draft, lane, job)
+            if found is not None:
+                starts.append(Start(entry[2], found, "backfills" if promise else "fits"))
+                draft.take(found)
+                timeline.add_running(self.view.now + self.view.time_left(job), found)
+            elif promise is None:
+                promise = timeline.reserve(lane)
+            if not draft.cluster.idle:
+                break
         return starts
 
 
-class Timeline:
-    """When devices are believed to become free, and what is promised of them."""
+class Conservative(Backfill):
+    """A reservation, of a number of devices, for every job that is looked at."""
 
-    def __init__(self, planner: Walk) -> None:
+    def walk(self, heads: list[Head]) -> list[Action]:
+        """Give each job its earliest slot; those whose slot is now may start."""
+        view, draft = self.view, Draft(self.view.cluster, self.placement)
+        profile = Profile(view.now, view.cluster.idle, self.ends)
+        starts: list[Action] = []
+        for entry, lane in self.in_order(heads, set()):
+            length, found = view.time_left(entry[3]), None
+            start = profile.earliest(lane.size, length, view.now)
+            if start == view.now:
+                found = draft.find(lane.options)
+                if found is None:
+                    start = profile.earliest(lane.size, length, profile.times[1])
+            if found is not None:
+                starts.append(Start(entry[2], found, "backfills" if profile.promises else "fits"))
+                draft.take(found)
+            else:
+                profile.promises += 1
+            profile.reserve(start, start + length, lane.size)
+            if not draft.cluster.idle:
+                break
+        return starts
+
+
+class Profile:
+    """How many devices are free from each moment on: a step function of time."""
+
+    def __init__(self, now: float, idle: int, ends: list[End]) -> None:
+        self.times, self.free = [now], [idle]
+        #: reservations for later than now
+        self.promises = 0
+        for end, _, allocation in ends:
+            idle += allocation.gpus
+            if end <= self.times[-1]:
+                self.free[-1] = idle
+            else:
+                self.times.append(end)
+                self.free.append(idle)
+        self.times.append(NEVER)
+        self.free.append(idle)
+
+    def earliest(self, size: int, length: float, after: float) -> float:
+        """The first moment from which that many devices stay free for that long."""
+        begin = bisect_left(self.times, after)
+        for index in range(begin, len(self.times)):
+            if self.times[index] >= self.times[begin] + length:
+                break
+            if self.free[index] < size:
+                begin = index + 1
+        return self.times[begin]
+
+    def reserve(self, start: float, end: float, size: int) -> None:
+        """Take devices away between two moments."""
+        if start == NEVER:
+            return
+        first, last = self._cut(start), self._cut(end)
+        for index in range(first, last):
+            self.free[index] -= size
+
+    def _cut(self, time: float) -> int:
+        index = bisect_left(self.times, time)
+        if self.times[index] != time:
+            self.times.insert(index, time)
+            self.free.insert(index, self.free[index - 1])
+        return index
+
+
+class Timeline:
+    """When which devices are believed to become free."""
+
+    def __init__(self, planner: Backfill) -> None:
         self._planner = planner
         self._now = planner.view.now
-        self._ends: list[tuple[float, int, Allocation]] = []
-        for job in planner.view.running.values():
-            assert job.virtual is not None
-            end = self._now + job.time_left(self._now)
-            self._ends.append((end, job.spec.id, job.virtual))
-        self._ends.sort()
-        self._cluster = planner.view.cluster
-        self.reservations: list[Reservation] = []
-        self._started: list[Allocation] = []
+        #: jobs this plan starts
+        self._started: list[End] = []
 
     def add_running(self, end: float, allocation: Allocation) -> None:
         """A job this plan starts, and when it is believed to end."""
-        insort(self._ends, (end, -len(self._ends) - 1, allocation))
-        self._started.append(allocation)
+        insort(self._started, (end, -len(self._started) - 1, allocation))
 
     def without_harm(
-        self, found: Allocation, draft: Draft, lane: Lane, job: Job
+        self, found: Allocation, promise: Reservation, draft: Draft, lane: Lane, job: Job
     ) -> Allocation | None:
-        """The place found, or another one, that no reservation needs while the job runs."""
+        """The place found, or another one, that the reservation does not need by then."""
         end = self._now + self._planner.view.time_left(job)
-        hurt = [promise for promise in self.reservations if promise.start < end]
-        if not hurt or not any(_overlap(found, promise.allocation) for promise in hurt):
+        if end <= promise.start or not _overlap(found, promise.allocation):
             return found
         # Its first choice collides: try again with what is promised out of the way.
         narrow = draft.fork()
-        _occupy(narrow, [promise.allocation for promise in hurt])
+        _occupy(narrow, promise.allocation)
         return narrow.find(lane.options)
 
-    def reserve(self, lane: Lane, job: Job) -> None:
-        """Promise the earliest place, given what ends and what is promised already."""
-        length = self._planner.view.time_left(job)
-        for time, cluster in self._states():
-            draft = Draft(cluster, self._planner.placement)
-            _occupy(draft, self._promised(time, time + length))
-            found = draft.find(lane.options)
-            if found is not None:
-                self.reservations.append(Reservation(time, time + length, found))
-                return
-
-    def _promised(self, start: float, end: float) -> list[Allocation]:
-        return [r.allocation for r in self.reservations if r.start < end and r.end > start]
-
-    def _states(self) -> Iterator[tuple[float, Cluster]]:
-        """The cluster now and after each believed end, without promises."""
-        cluster = self._cluster.copy()
-        for allocation in self._started:
+    def reserve(self, lane: Lane) -> Reservation | None:
+        """The earliest place, as running jobs end one after the other."""
+        cluster = self._planner.view.cluster.copy()
+        for _, _, allocation in self._started:
             cluster.take(allocation)
-        yield self._now, cluster
-        marks = sorted({r.end for r in self.reservations})
-        for end, _, allocation in self._ends:
-            while marks and marks[0] < end:
-                yield marks.pop(0), cluster
+        draft = Draft(cluster, self._planner.placement)
+        for end, _, allocation in merge(self._planner.ends, self._started):
             cluster.release(allocation)
-            yield end, cluster
-        for mark in marks:
-            yield mark, cluster
+            found = draft.find(lane.options) if lane.size <= cluster.idle else None
+            if found is not None:
+                # What has outlived its believed end may end any moment.
+                return Reservation(max(end, self._now), found)
+        return None
 
 
-def _occupy(draft: Draft, allocations: list[Allocation]) -> None:
-    """Take what is still free of the allocations, device by device."""
-    for allocation in allocations:
-        for part in allocation.parts:
-            free = draft.cluster.masks[part.node] & part.devices
-            cpu = min(part.cpu, draft.cluster.cpu[part.node])
-            memory = min(part.memory, draft.cluster.memory[part.node])
-            piece = part._replace(devices=free, cpu=cpu, memory=memory)
-            draft.take(allocation_of((piece,)))
+def _occupy(draft: Draft, allocation: Allocation) -> None:
+    """Take what is still free of an allocation, device by device."""
+    for part in allocation.parts:
+        free = draft.cluster.masks[part.node] & part.devices
+        cpu = min(part.cpu, draft.cluster.cpu[part.node])
+        memory = min(part.memory, draft.cluster.memory[part.node])
+        piece = part._replace(devices=free, cpu=cpu, memory=memory)
+        draft.take(allocation_of((piece,)))
 
 
 def _overlap(one: Allocation, other: Allocation) -> bool:

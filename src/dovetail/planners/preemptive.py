@@ -9,8 +9,7 @@ still fit around it stay, and the others may find another place later in the sam
 from __future__ import annotations
 
 from collections.abc import Iterator
-from heapq import heappop, heappush
-from typing import Any
+from heapq import heapify, heappop, heappush
 
 from dovetail.core.draft import Draft
 from dovetail.core.lanes import Entry, Lane
@@ -26,6 +25,7 @@ class Preemptive(Walk):
 
     def walk(self, heads: list[Head]) -> list[Action]:
         """Admit heads in order, displacing what ranks behind."""
+        self.list_running()
         kind = ByCount if self._counts_suffice() else ByPlace
         return kind(self, heads).walk()
 
@@ -51,6 +51,10 @@ def _plain(lane: Lane) -> bool:
     return lane.options[0].asks[0].gpus == 1
 
 
+Tail = tuple[Entry, Lane, int]
+"""A running job, its lane, and its position from the lane's end."""
+
+
 class Displacing:
     """What both ways share: who ranks behind whom, and what to do about the displaced."""
 
@@ -60,7 +64,11 @@ class Displacing:
         self.draft = Draft(planner.view.cluster, planner.placement)
         #: displaced jobs -> whom they make room for
         self.gone: dict[int, tuple[Job, Job]] = {}
-        self._looked_at = {head[2] for head in heads}
+        self._looked_at = heads[:]
+        self._rank_time = planner.rank_time
+        #: running jobs, last first, as far as anybody asked; and where to continue in each lane
+        self._last_first: list[Entry] = []
+        self._tails: list[Tail] | None = None
 
     def displace(self, last: Entry, winner: Job) -> None:
         """Take a running job off; it becomes a head itself and may be admitted again."""
@@ -71,32 +79,44 @@ class Displacing:
 
     def _look_everywhere(self) -> None:
         """A victim may leave more than its winner takes: every lane is worth a look again."""
+        looked_at = {head[2] for head in self._looked_at}
         for lane in self.planner.open_lanes:
-            if lane not in self._looked_at:
+            if lane not in looked_at:
                 heappush(self.heads, (0.0, lane.waiting[0], lane, None))
 
     def behind(self, entry: Entry) -> Iterator[Entry]:
         """Running jobs that rank behind an entry, last first, with ranks as of now."""
-        lanes = self.planner.lanes
-        tails = [tail for lane in lanes if (tail := self._tail(lane, len(lane.running)))]
-        while tails:
-            last = max(tails)
-            if last[0] <= entry:
+        last_first, position = self._last_first, 0
+        while position < len(last_first) or self._extend():
+            last = last_first[position]
+            if last <= entry:
                 return
-            yield last[0]
-            tails.remove(last)
-            tail = self._tail(last[0][3].lane, last[1])
-            if tail:
-                tails.append(tail)
+            position += 1
+            if last[2] not in self.gone:
+                yield last
 
-    def _tail(self, lane: Lane, stop: int) -> tuple[Entry, int] | None:
-        """The last running job of a lane before position `stop` that is not displaced yet."""
-        for index in range(stop - 1, -1, -1):
-            key, submit, number, job = lane.running[index]
-            if number not in self.gone:
-                drifted: Any = key + lane.slope * self.planner.rank_time if lane.slope else key
-                return (drifted, submit, number, job), index
-        return None
+    def _extend(self) -> bool:
+        """Find one more of the running jobs, from the end of the order upwards."""
+        tails = self._tails
+        if tails is None:
+            lanes = [lane for lane in self.planner.lanes if lane.running]
+            tails = self._tails = [self._tail(lane, -1) for lane in lanes]
+        if not tails:
+            return False
+        last, lane, index = best = max(tails)
+        self._last_first.append(last)
+        if len(lane.running) > -index:
+            tails[tails.index(best)] = self._tail(lane, index - 1)
+        else:
+            tails.remove(best)
+        return True
+
+    def _tail(self, lane: Lane, index: int) -> Tail:
+        """The running job at a position from a lane's end, with its rank as of now."""
+        if not lane.slope:
+            return lane.running[index], lane, index
+        key, submit, number, job = lane.running[index]
+        return (key + lane.slope * self._rank_time, submit, number, job), lane, index
 
     def stops(self, back: set[int]) -> list[Action]:
         """The displaced jobs that were not admitted again."""
@@ -113,10 +133,12 @@ class ByCount(Displacing):
     def walk(self) -> list[Action]:
         """Settle the set of running jobs, then give newcomers their devices."""
         idle = self.planner.view.cluster.idle
+        heads = self._promising(idle)
+        if not heads:
+            return []
         failed = 1 << 62
         admitted: list[tuple[int, Lane]] = []
         back: set[int] = set()
-        heads = self.heads
         while heads:
             _, entry, lane, rest = heappop(heads)
             size = lane.size
@@ -141,6 +163,17 @@ class ByCount(Displacing):
                 heappush(heads, (0.0, *after))
         return [*self.stops(back), *self._place(admitted, back)]
 
+    def _promising(self, idle: int) -> list[Head]:
+        """The heads that fit as it is, or that rank before the last of the running jobs."""
+        if self._last_first or self._extend():
+            last = self._last_first[0]
+            self.heads = [head for head in self.heads if head[2].size <= idle or head[1] < last]
+        else:
+            self.heads = [head for head in self.heads if head[2].size <= idle]
+        heapify(self.heads)
+        self._looked_at = self.heads[:]
+        return self.heads
+
     def _place(self, admitted: list[tuple[int, Lane]], back: set[int]) -> list[Action]:
         for number, (victim, _) in self.gone.items():
             if number not in back:
@@ -161,22 +194,29 @@ class ByCount(Displacing):
         That is, again and again, the first job in order with fewer than `deficit` devices
         running behind it.
         """
+        last_first, gone = self._last_first, self.gone
         behind: list[Entry] = []
-        sums: list[int] = []
-        total = 0
-        for last in self.behind(entry):
-            behind.append(last)
-            total += _held(last).gpus
-            sums.append(total)
-            if total >= deficit:
-                break
-        else:
-            return None
-        victims = []
+        reached = position = 0
+        while reached < deficit:
+            if position == len(last_first) and not self._extend():
+                return None
+            last = last_first[position]
+            if last <= entry:
+                return None
+            position += 1
+            if last[2] not in gone:
+                behind.append(last)
+                reached += _held(last).gpus
+        victims = [behind.pop()]
+        deficit -= _held(victims[0]).gpus
         while deficit > 0:
-            index = next(i for i, reached in enumerate(sums) if reached >= deficit)
+            index, reached = -1, 0
+            while reached < deficit:
+                index += 1
+                reached += _held(behind[index]).gpus
             victims.append(behind[index])
             deficit -= _held(behind[index]).gpus
+            del behind[index:]
         return victims
 
 
@@ -185,6 +225,7 @@ class ByPlace(Displacing):
 
     def walk(self) -> list[Action]:
         """Admit heads where they fit, on free devices or by lifting others."""
+        heapify(self.heads)
         starts: dict[int, Allocation] = {}
         while self.heads:
             _, entry, lane, rest = heappop(self.heads)

@@ -10,8 +10,9 @@ therefore costs almost nothing. `planners.preemptive` and `planners.backfill` bu
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import islice
 from typing import Any
 
 from dovetail.core.draft import Draft, options
@@ -25,6 +26,9 @@ from dovetail.model.job import Job, Status
 from dovetail.model.plan import Action, Reason, Start
 from dovetail.model.request import Request
 from dovetail.planners.reasons import explain_waiting, why_impossible
+
+_new = tuple.__new__
+"""Makes a named tuple in half the time of calling its class; for the hot path only."""
 
 Head = tuple[float, Entry, Lane, Iterator[Entry] | None]
 """(tenant's rank, entry, its lane, the rest of the lane once it is being walked)"""
@@ -57,7 +61,12 @@ class Walk:
         self._watches = kind.turn is not Ordering.turn
         self._admits = kind.admit is not Ordering.admit
         self._by_tenant = ordering.by_tenant
+        # Keys that depend on the job and time alone can be asked for when they are needed.
+        self._lists_late = ordering.rekeys == "none"
+        self._unlisted: dict[int, Job] = {}
         self._grid = 0
+        #: a newcomer that nobody waits beside
+        self._lone: Job | None = None
         self._lanes: dict[Request | tuple[Request, str], Lane] = {}
         # By identity of the request, which its lane keeps alive: most requests are interned.
         self._known: dict[int, Lane] = {}
@@ -78,12 +87,29 @@ class Walk:
         if refusal is None and self._admits:
             self.view.now = now
             refusal = self.ordering.admit(job, self.view)
-        if refusal is None:
+        if refusal is not None:
+            return refusal
+        if self.waiting:
             self.waits(job, now)
-        return refusal
+        else:
+            # Most newcomers find nobody waiting and start at once: they need no seat.
+            self._lone = job
+            self.waiting = 1
+            self.view.now = now
+            self.view.jobs[job.spec.id] = job
+        return None
+
+    def _seat(self) -> None:
+        """Give the newcomer that stands alone its seat in the queue."""
+        job, self._lone = self._lone, None
+        if job is not None:
+            self.waiting -= 1
+            self.waits(job, self.view.now)
 
     def waits(self, job: Job, now: float) -> None:
         """Let a job wait in its lane."""
+        if self._lone is not None:
+            self._seat()
         spec, lane, view = job.spec, job.lane, self.view
         view.now = now
         view.jobs[spec.id] = job
@@ -96,32 +122,43 @@ class Walk:
 
     def started(self, job: Job, now: float) -> None:
         """Move a job from the waiting to the running end of its lane."""
-        lane, view = job.lane, self.view
-        self.waiting -= 1
-        waiting = lane.waiting
-        if waiting[0] is job.entry and not lane.dead:
-            heappop(waiting)
-            job.entry = None
-        else:
-            lane.pull(job)
-        if not lane.waiting:
-            del self._open[lane]
+        view = self.view
         view.now = now
+        if job is self._lone:
+            self._lone = None
+            self.waiting -= 1
+        else:
+            self._unqueue(job)
         view.running[job.spec.id] = job
         if self._by_tenant:
             view.hold(job, 1)
         if self._preempts and job.spec.resumable:
-            self._list(lane, job, now)
+            if self._lists_late:
+                self._unlisted[job.spec.id] = job
+            else:
+                self._list(job, now)
 
-    def _list(self, lane: Lane, job: Job, now: float) -> None:
-        """List a running job among those that may be displaced."""
-        key = self.ordering.key(job, self.view)
-        spec = job.spec
+    def _list(self, job: Job, now: float) -> None:
+        """List a running job among those that may be displaced, by its key at that time."""
+        spec, lane, view = job.spec, job.lane, self.view
+        view.now = now
+        key = self.ordering.key(job, view)
         drift = key - lane.slope * now if lane.slope else key
         entry = job.entry = (drift, spec.submit, spec.id, job)
         insort(lane.running, entry)
         if self._watches:
             self._watch(job)
+
+    def list_running(self) -> None:
+        """List the running jobs that nobody needed to see until now: most end before that.
+
+        The order is as if each had been listed when it started, or keys that jump as of now.
+        """
+        now = self.view.now
+        unlisted, self._unlisted = self._unlisted, {}
+        for job in unlisted.values():
+            self._list(job, job.since if job.lane.slope else now)
+        self.view.now = now
 
     def left(self, job: Job, now: float, done: bool) -> None:
         """Forget a job; what it held is free again."""
@@ -129,7 +166,7 @@ class Walk:
         view.now = now
         del view.jobs[number]
         if job.virtual is None:
-            self._unqueue(job.lane, job)
+            self._unqueue(job)
             return
         if self._charges:
             self.ordering.left(job, view, done)
@@ -139,6 +176,8 @@ class Walk:
             view.hold(job, -1)
         if job.entry is not None:
             job.lane.drop(job)
+        elif self._preempts:
+            self._unlisted.pop(number, None)
 
     def changed(self, job: Job, now: float) -> None:
         """Ask for the key of one job again."""
@@ -154,7 +193,7 @@ class Walk:
                 self._watch(job)
         else:
             lane.drop(job)
-            self._list(lane, job, now)
+            self._list(job, now)
 
     def capacity_changed(self) -> None:
         """Look at every lane in the next walk."""
@@ -202,9 +241,16 @@ class Walk:
                 for entry in list(lane.in_order()):
                     self.changed(entry[3], now)
 
-    def _unqueue(self, lane: Lane, job: Job) -> None:
+    def _unqueue(self, job: Job) -> None:
+        """Take a waiting job out of the queue."""
+        self._seat()
+        lane = job.lane
         self.waiting -= 1
-        lane.pull(job)
+        if lane.waiting[0] is job.entry and not lane.dead:
+            heappop(lane.waiting)
+            job.entry = None
+        else:
+            lane.pull(job)
         if not lane.waiting:
             del self._open[lane]
 
@@ -236,18 +282,17 @@ class Walk:
         self.view.now = now
         if not self.waiting:
             return [], None
-        wake = None if self._pause is None and not self._turns else self._wake_at()
-        if self.waiting == 1:
-            # Most plans are about one newcomer that fits: no walk is needed to see that.
-            lane = next(iter(self._open))
-            found = self._glance.find(lane.options)
+        if self._lone is not None:
+            found = self._glance.find(self._lone.lane.options)
             if found is not None:
-                return [Start(lane.waiting[0][2], found)], wake
+                return [_new(Start, (self._lone.spec.id, found, "fits", ()))], None
+            self._seat()
+        wake = None if self._pause is None and not self._turns else self._wake_at()
         heads = self._heads()
         return (self.walk(heads) if heads else []), wake
 
     def _heads(self) -> list[Head]:
-        """The first waiting job of every lane worth looking at, as a heap."""
+        """The first waiting job of every lane worth looking at, in no order."""
         if self._everything or (self._fresh and not self._selective):
             lanes = self._open
         else:
@@ -260,8 +305,6 @@ class Walk:
             ]
         else:
             heads = [(0.0, lane.waiting[0], lane, None) for lane in lanes if lane.waiting]
-        if len(heads) > 1:
-            heapify(heads)
         return heads
 
     def _prefix(self, lane: Lane, extra: dict[str, int]) -> float:
@@ -271,6 +314,7 @@ class Walk:
 
     def walk(self, heads: list[Head]) -> list[Action]:
         """Admit heads in order; a misfit closes its lane, or ends a strict walk."""
+        heapify(heads)
         strict, by_tenant = not self.ordering.skip, self._by_tenant
         draft = Draft(self.view.cluster, self.placement)
         starts: list[Action] = []
@@ -313,9 +357,9 @@ class Walk:
         return list(self._open)
 
     @property
-    def lanes(self) -> Sequence[Lane]:
+    def lanes(self) -> Collection[Lane]:
         """All lanes, in the order their requests were first seen."""
-        return list(self._lanes.values())
+        return self._lanes.values()
 
     def _refusal(self, lane: Lane, request: Request) -> str | None:
         """Why a request can never be met on this cluster, or None."""
@@ -326,6 +370,7 @@ class Walk:
 
     def explain(self, job: Job, now: float) -> Reason:
         """The one binding cause for a job's waiting."""
+        self._seat()
         return explain_waiting(self, job)
 
     def report(self) -> dict[str, Any]:
@@ -336,6 +381,8 @@ class Walk:
 
     def snapshot(self) -> dict[str, Any]:
         """Everything a rebuilt index needs besides the jobs."""
+        self._seat()
+        self.list_running()
         keys: dict[str, Any] = {}
         for lane in self._lanes.values():
             for entry in (*lane.running, *lane.in_order()):
@@ -385,8 +432,10 @@ def following(
     if rest is None:
         if len(lane.waiting) == 1:
             return None
-        rest = lane.in_order()
-        next(rest)
+        if not lane.dead:
+            # The second is a child of the first: no iteration needed unless it is admitted too.
+            return min(lane.waiting[1:3]), lane, islice(lane.in_order(), 2, None)
+        rest = islice(lane.in_order(), 1, None)
     entry = next(rest, None)
     return None if entry is None else (entry, lane, rest)
 

@@ -55,42 +55,46 @@ class Simulation:
 
     def _replay(self, progress: Progress, every: int) -> None:  # noqa: PLR0912 (the hot loop)
         """Instant after instant: gather its events, decide once, perform, note what ended."""
-        world, scheduler, records = self.world, self.scheduler, self.records
+        world, scheduler, records, series = self.world, self.scheduler, self.records, self.series
         step, enter, happen, next_time = scheduler.step, world.enter, world.happen, world.next_time
-        arrival, due, fault = self._arrival, every, self._fault
-        wake: float | None = None
+        perform, leave, add = world.perform, world.leave, records.add
+        arrivals, arrival, due, fault = self._arrivals, self._arrival, every, self._fault
+        coming = NEVER if arrival is None else arrival.spec.submit
+        wake = NEVER
         while True:
             now = soonest = next_time()
-            if arrival is not None and arrival.spec.submit < now:
-                now = arrival.spec.submit
+            if coming < now:
+                now = coming
             elif now == NEVER and not scheduler.jobs:
                 return
-            if wake is not None and wake < now:
+            if wake < now:  # noqa: PLR1730 (a call would cost more)
                 now = wake
             if fault is not None and fault[0] < now:
                 now = fault[0]
             if now == NEVER:
                 return
-            self.now = now
             batch: list[Event] = []
             if soonest == now:
                 happen(now, batch)
             if fault is not None and fault[0] <= now:
                 fault = self._break_nodes(now, batch)
-            while arrival is not None and arrival.spec.submit <= now:
+            while coming <= now and arrival is not None:
                 enter(arrival)
-                batch.append(Submitted(arrival.spec))
-                arrival = next(self._arrivals)
+                batch.append(tuple.__new__(Submitted, (arrival.spec,)))
+                arrival = next(arrivals)
+                coming = NEVER if arrival is None else arrival.spec.submit
             if wake == now:
                 batch.append(Wake())
+            self.now = now
             self.events += len(batch)
-            actions, wake = step(now, batch)
+            actions, wanted = step(now, batch)
+            wake = NEVER if wanted is None else wanted
             if actions:
-                world.perform(now, actions)
+                perform(now, actions)
             for job, reason in scheduler.ended:
-                records.add(job, world.leave(job.spec.id).work, now, reason)
-            if self.series is not None:
-                self._sample(self.series)
+                add(job, leave(job.spec.id).work, now, reason)
+            if series is not None:
+                self._sample(series)
             if records.count >= due:
                 due += every
                 progress(records.count)

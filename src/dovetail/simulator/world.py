@@ -23,19 +23,32 @@ NEVER = float("inf")
 class Life:
     """The truth about one job in the system."""
 
-    done = 0.0
-    epoch = 0
-    starts = 0
-    since = 0.0
-    overhead = 0.0
-    rate = 1.0
-    #: what it runs on; None while it does not run
-    allocation: Allocation | None = None
-    #: seconds of work into each coming attempt at which it breaks
-    breaks: tuple[float, ...] = ()
+    __slots__ = (
+        "allocation",
+        "breaks",
+        "done",
+        "epoch",
+        "outcome",
+        "overhead",
+        "rate",
+        "since",
+        "spec",
+        "starts",
+        "work",
+    )
 
-    def __init__(self, job: TraceJob) -> None:
+    def __init__(self, job: TraceJob, breaks: tuple[float, ...]) -> None:
         self.spec, self.work, _, self.outcome = job
+        #: seconds of work into each coming attempt at which it breaks
+        self.breaks = breaks
+        self.done = 0.0
+        self.epoch = 0
+        self.starts = 0
+        self.since = 0.0
+        self.overhead = 0.0
+        self.rate = 1.0
+        #: what it runs on; None while it does not run
+        self.allocation: Allocation | None = None
 
 
 class World:
@@ -61,9 +74,8 @@ class World:
 
     def enter(self, job: TraceJob) -> None:
         """A job is about to be submitted."""
-        life = self.lives[job.spec.id] = Life(job)
-        if self._breaks is not None:
-            life.breaks = self._breaks(job)
+        breaks = self._breaks
+        self.lives[job.spec.id] = Life(job, () if breaks is None else breaks(job))
 
     def leave(self, job: int) -> Life:
         """A job has left the system."""
@@ -144,7 +156,7 @@ class World:
         elif life.outcome != "finished":
             event = Failed(number, f"recorded as {life.outcome}", final=True)
         else:
-            event = Finished(number)
+            event = tuple.__new__(Finished, (number,))
         self._sequence += 1
         entry = (now + overhead + left / rate, self._sequence, number, life.epoch, event)
         heappush(self._future, entry)

@@ -1,0 +1,304 @@
+"""Our own books: who holds what, once everything under way has come to pass.
+
+Plans are carried out here and nowhere else, and every allocation is re-checked against capacity.
+Devices of a job that is stopping are already free on the books; a start that names them waits,
+reserved, until the stop is confirmed. The books know planners only as listeners: they are told
+who started, who left and who waits again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dovetail.core.lifecycle import FINAL, move
+from dovetail.core.protocols import Planner, Predictor, Speed, Tenancy
+from dovetail.model.allocation import NOTHING, Allocation, Difference, Part, classify
+from dovetail.model.cluster import Cluster
+from dovetail.model.costs import Costs
+from dovetail.model.errors import OverCommitted
+from dovetail.model.job import NOBODY, Job, Status
+from dovetail.model.plan import Action, Change, Resume, Start, Stop, Suspend
+
+RUNNING, STOPPING, STARTING = Status.RUNNING, Status.STOPPING, Status.STARTING
+SUSPENDED, WAITING = Status.SUSPENDED, Status.WAITING
+"""Looking a member up in its class costs ten times as much, and this is the hot path."""
+
+_TAKING = (Start, Resume, Change)
+"""Actions that occupy an allocation."""
+
+
+class Books:
+    """The state of one cluster's jobs and capacity."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        tenancy: Tenancy,
+        make_planner: Callable[[Cluster], Planner],
+        predictor: Predictor,
+        speed: Speed,
+        costs: Costs,
+    ) -> None:
+        self.cluster = cluster
+        self.tenancy = tenancy
+        self.predictor = predictor
+        self.speed = speed
+        self.costs = costs
+        self.planners = [make_planner(tenancy.view(d)) for d in range(len(tenancy.domains))]
+        #: jobs that have not ended, by id
+        self.jobs: dict[int, Job] = {}
+        #: jobs that ended in the latest step, with a reason where there is one
+        self.ended: list[tuple[Job, str]] = []
+        #: capacity that others occupy, by owner
+        self.holdings: dict[str, Allocation] = {}
+        #: what stopping jobs have not let go of yet
+        self.releasing: dict[int, Allocation] = {}
+        self.now = 0.0
+        #: how many jobs hold devices
+        self.running = 0
+        #: stops and moves of running jobs so far
+        self.preemptions = self.moves = 0
+        #: what runs that ended have held: thousandths of GPUs and of cores, MiB, times seconds
+        self.served = [0.0, 0.0, 0.0]
+        self.wakes: list[float | None] = [None] * len(self.planners)
+        #: views are the cluster itself: nothing needs binding
+        self._whole = tenancy.whole
+        self._instant = all(pool.capabilities.start_latency is None for pool in cluster.pools)
+        #: planners to be asked at the end of the step: the only one always, of many the touched
+        self._due = {0: self.planners[0]} if tenancy.whole else dict[int, Planner]()
+        self._sole = ((0, self.planners[0]),) if tenancy.whole else ()
+        self._timed = tenancy.whole and self.planners[0].timed
+        self._owed: list[Action] = []
+
+    def _planner(self, domain: int) -> Planner:
+        """A planner brought to the present, and due for a plan at the end of the step."""
+        planner = self._due.get(domain)
+        if planner is None:
+            planner = self._due[domain] = self.planners[domain]
+            if planner.timed:
+                planner.advance(self.now)
+        return planner
+
+    # ---- letting go --------------------------------------------------------------------------
+
+    def _let_go(self, job: Job, done: bool = False) -> None:
+        """Settle a job's counters and free whatever it holds; its status is the caller's."""
+        if job.status is STOPPING:
+            self._released(job)
+            return
+        planner = self._due.get(job.home) or self._planner(job.home)
+        held = job.allocation
+        if held is not None:
+            if job.status is RUNNING:
+                self._count(job, held)
+            planner.left(job, self.now, done)
+            self.cluster.release(held)
+            if not self._whole:
+                assert job.virtual is not None
+                self.tenancy.release(job.home, job.virtual)
+            job.allocation = job.virtual = None
+            self.running -= 1
+        elif job.status is SUSPENDED:
+            self._give_back_residual(job)
+        else:
+            planner.left(job, self.now, done)
+
+    def _count(self, job: Job, held: Allocation) -> None:
+        """Add the present run to a job's counters."""
+        ran = self.now - job.since
+        job.run_time += ran
+        if ran > job.overhead:
+            job.attained += (ran - job.overhead) * job.rate
+            job.overhead = 0.0
+        else:
+            job.overhead -= ran
+        job.since = self.now
+        served = self.served
+        served[0] += ran * held.milli_gpus
+        if self.cluster.limits_cpu or self.cluster.limits_memory:
+            served[1] += ran * held.cpu
+            served[2] += ran * held.memory
+
+    def _give_back_residual(self, job: Job) -> None:
+        if job.residual is not None:
+            physical, virtual = job.residual
+            self.cluster.release(physical)
+            self.tenancy.release(job.home, virtual)
+            job.residual = None
+        self._planner(job.home).capacity_changed()
+
+    def _wait_again(self, job: Job) -> None:
+        move(job, WAITING)
+        job.since = job.queued_since = self.now
+        job.awaits = NOBODY
+        self._planner(job.home).waits(job, self.now)
+
+    def _released(self, job: Job) -> None:
+        """A stopping job's devices are free in fact: dispatch the starts that waited for them."""
+        self.releasing.pop(job.spec.id, None)
+        for other in self.jobs.values():
+            if job.spec.id in other.awaits:
+                other.awaits -= {job.spec.id}
+                if not other.awaits and other.allocation is not None:
+                    cause = "its devices were released"
+                    self._owed.append(Start(other.spec.id, other.allocation, cause))
+
+    def _end(self, job: Job, status: Status, reason: str = "") -> None:
+        move(job, status)
+        del self.jobs[job.spec.id]
+        self.ended.append((job, reason))
+
+    def parts(self, job: Job) -> tuple[Part, ...]:
+        """Everything a job occupies in fact: held, kept while suspended, or being released."""
+        kept = job.residual[0].parts if job.residual else ()
+        releasing = self.releasing.get(job.spec.id, NOTHING).parts
+        return (job.allocation or NOTHING).parts + kept + releasing
+
+    # ---- carrying plans out on the books -----------------------------------------------------
+
+    def _carry_out(self, domain: int, actions: list[Action]) -> list[Action]:
+        """Everything that frees, then everything that takes; physical allocations come back."""
+        lifted: dict[int, Allocation] = {}
+        for action in [action for action in actions if type(action) is not Start]:
+            if isinstance(action, Stop):
+                self._stop(action)
+            elif isinstance(action, Suspend):
+                self._suspend(action)
+            elif isinstance(action, Change):
+                lifted[action.job] = self._lift(action)
+        done: list[Action] = []
+        for action in actions:
+            if isinstance(action, _TAKING):
+                done.append(self._take(domain, action, lifted.get(action.job)))
+            else:
+                done.append(action)
+        return done
+
+    def _stop(self, action: Stop) -> None:
+        job = self.jobs[action.job]
+        self._vacate(job)
+        job.preemptions += 1
+        self.preemptions += 1
+
+    def _vacate(self, job: Job) -> None:
+        """Free a job's devices on the books; it waits again once they are free in fact."""
+        called_off = job.status is STARTING and bool(job.awaits)
+        held = job.allocation
+        self._let_go(job)
+        if self._instant or called_off:
+            self._wait_again(job)
+        else:
+            assert held is not None
+            move(job, STOPPING)
+            self.releasing[job.spec.id] = held
+
+    def _suspend(self, action: Suspend) -> None:
+        job = self.jobs[action.job]
+        held = job.allocation
+        self.preemptions += 1
+        self._let_go(job)
+        physical = self._bind(job.home, action.residual)
+        self.cluster.take(physical)
+        job.residual = (physical, action.residual)
+        if self._instant:
+            move(job, SUSPENDED)
+        else:
+            assert held is not None
+            move(job, STOPPING)
+            self.releasing[job.spec.id] = held
+
+    def _lift(self, action: Change) -> Allocation:
+        """First half of a change: the old allocation is free, the job keeps running."""
+        job = self.jobs[action.job]
+        old = job.allocation
+        assert old is not None
+        self._let_go(job)
+        self._planner(job.home).waits(job, self.now)
+        return old
+
+    def _bind(self, domain: int, allocation: Allocation) -> Allocation:
+        if self._whole:
+            return allocation
+        bound = self.tenancy.bind(domain, allocation)
+        if isinstance(bound, str):
+            raise OverCommitted(bound)
+        for victim in bound.victims:
+            self._vacate(self.jobs[victim])
+        return bound.allocation
+
+    def _take(self, domain: int, action: Start | Resume | Change, old: Allocation | None) -> Action:
+        """Bind and occupy an allocation, and let the job run there (or be about to)."""
+        job = self.jobs[action.job]
+        virtual = action.allocation
+        allocation = virtual if self._whole else self._bind(domain, virtual)
+        self.cluster.take(allocation)
+        job.allocation, job.virtual = allocation, virtual
+        self.running += 1
+        job.rate = self.speed.rate(job.spec, allocation, self.cluster)
+        if type(action) is Start:
+            starts = job.starts
+            job.overhead = self.costs.start(job.spec.model, starts)
+            if not starts:
+                job.first_start = self.now
+            job.starts = starts + 1
+            if self._instant:
+                move(job, RUNNING)
+            else:
+                self._begin(job)
+        elif isinstance(action, Resume):
+            self._give_back_residual(job)
+            job.overhead = self.costs.resume
+            job.starts += 1
+            self._begin(job)
+        else:
+            assert old is not None
+            difference = classify(old, allocation)
+            job.overhead = self.costs.change(difference, job.spec.model)
+            self.moves += difference is Difference.MOVE
+        job.since = self.now
+        self._due[domain].started(job, self.now)
+        if job.awaits and type(action) is Start:
+            return action._replace(allocation=allocation, awaits=tuple(sorted(job.awaits)))
+        return action if self._whole else action._replace(allocation=allocation)
+
+    def _begin(self, job: Job) -> None:
+        """Let a job run, or be about to once an executor says so."""
+        if self._instant:
+            move(job, RUNNING)
+        else:
+            move(job, STARTING)
+            job.awaits = self._still_held(job)
+
+    def _still_held(self, job: Job) -> frozenset[int]:
+        """Stopping jobs that have not let go of something this start needs."""
+        assert job.allocation is not None
+        wanted = {part.node: part.devices for part in job.allocation.parts}
+        limited = self.cluster.limits_cpu or self.cluster.limits_memory
+        return frozenset(
+            other
+            for other, held in self.releasing.items()
+            if any(
+                part.node in wanted and (limited or part.devices & wanted[part.node])
+                for part in held.parts
+            )
+        )
+
+    def validate(self) -> None:
+        """Check that the books agree with themselves. Run after every test."""
+        self.cluster.validate()
+        books = self.cluster.emptied()
+        for holding in self.holdings.values():
+            books.take(holding)
+        for job in self.jobs.values():
+            assert job.status not in FINAL, f"{job} ended but is still listed"
+            holds = job.status in (RUNNING, STARTING)
+            assert (job.allocation is not None) == holds, f"{job} holds {job.allocation}"
+            for held in (job.allocation, job.residual and job.residual[0]):
+                if held is not None:
+                    books.take(held)
+        assert books.masks == self.cluster.masks, "devices are lost or counted twice"
+        assert books.shared == self.cluster.shared, "device shares do not add up"
+        assert not self.cluster.limits_cpu or books.cpu == self.cluster.cpu, "CPU is lost"
+        assert not self.cluster.limits_memory or books.memory == self.cluster.memory
+        for domain in range(len(self.planners)):
+            self.tenancy.view(domain).validate()

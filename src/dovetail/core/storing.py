@@ -1,0 +1,61 @@
+"""The books as plain values and back: a fork in mid-run continues identically.
+
+Cluster and views are not stored: they are rebuilt from what jobs and others hold.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail.core import codec
+from dovetail.core.books import Books
+from dovetail.model.allocation import Allocation
+from dovetail.model.job import Job
+
+
+def snapshot(books: Books) -> dict[str, Any]:
+    """Everything needed to continue identically."""
+    return {
+        "now": books.now,
+        "wakes": list(books.wakes),
+        "served": list(books.served),
+        "preemptions": books.preemptions,
+        "moves": books.moves,
+        "jobs": [codec.job_to_plain(job) for job in books.jobs.values()],
+        "holdings": {owner: codec.to_plain(held) for owner, held in books.holdings.items()},
+        "releasing": [[job, codec.to_plain(held)] for job, held in books.releasing.items()],
+        "closed": [[node, reason] for node, reason in books.cluster.closed.items()],
+        "planners": [planner.snapshot() for planner in books.planners],
+        "predictor": books.predictor.snapshot(),
+    }
+
+
+def restore(books: Books, state: dict[str, Any]) -> None:
+    """Fill new books, made of the same parts, from a snapshot."""
+    books.now = state["now"]
+    books.wakes = list(state["wakes"])
+    books.served = list(state["served"])
+    books.preemptions, books.moves = state["preemptions"], state["moves"]
+    books.jobs = {job.spec.id: job for job in map(codec.job_from_plain, state["jobs"])}
+    books.releasing = {job: codec.from_plain(Allocation, held) for job, held in state["releasing"]}
+    for owner, held in state["holdings"].items():
+        books.holdings[owner] = codec.from_plain(Allocation, held)
+        books.cluster.take(books.holdings[owner])
+    for job in books.jobs.values():
+        _retake(books, job)
+    for node, reason in state["closed"]:
+        books.cluster.close(node, reason)
+        books.tenancy.close(node, reason)
+    for domain, stored in enumerate(state["planners"]):
+        jobs = [job for job in books.jobs.values() if job.home == domain]
+        books.planners[domain].restore(stored, jobs)
+    books.predictor.restore(state["predictor"])
+
+
+def _retake(books: Books, job: Job) -> None:
+    """Occupy again what a job holds, physically and in its domain's view."""
+    for physical, virtual in ((job.allocation, job.virtual), job.residual or (None, None)):
+        if physical is not None and virtual is not None:
+            books.cluster.take(physical)
+            books.tenancy.bind(job.home, virtual)
+    books.running += job.allocation is not None
