@@ -50,6 +50,8 @@ def progress_bar(what: str, total: int | None) -> Iterator[Progress]:
     from rich.progress import Progress as Bar  # noqa: PLC0415
 
     columns = (what, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    # In a pipe or a log a bar is only noise.
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done, of: bar.update(task, completed=done, total=of or total)

@@ -39,6 +39,8 @@ class Ordering:
             raise UserError(f"backfill={self.backfill}: say none, easy or conservative")
         if self.backfill != "none" and self.preempt:
             raise UserError("backfill and preempt exclude each other: drop one of them")
+        if self.by_tenant and (self.preempt or self.backfill != "none"):
+            raise UserError("orders by tenant neither preempt nor backfill: drop that parameter")
         if self.pause is not None and not self.pause > 0:
             raise UserError(f"round={self.pause}: must be more than 0 seconds")
 

@@ -123,7 +123,7 @@ def _truth(text: str, where: str) -> bool:
 def nearest(name: str, known: list[str]) -> str:
     """The end of an error sentence: a likely correction, or what there is."""
     public = [word for word in known if not word.startswith("_")]
-    close = difflib.get_close_matches(name, public, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(name, public, n=1, cutoff=0.5)
     if close:
         return f"; did you mean {close[0]!r}?"
     return f"; there are: {', '.join(sorted(public))}" if public else "; it takes none"

@@ -145,11 +145,15 @@ def _compose(
 
 def _jobs(trace: Trace, faults: Faults) -> Iterator[TraceJob]:
     """The trace's jobs; how they ended when recorded counts only where it was asked for."""
-    if faults.as_recorded:
-        return iter(trace.jobs)
-    return (
-        job if job.outcome == "finished" else job._replace(outcome="finished") for job in trace.jobs
-    )
+    jobs = iter(trace.jobs)
+    if not faults.as_recorded:
+        jobs = (
+            job if job.outcome == "finished" else job._replace(outcome="finished") for job in jobs
+        )
+    if faults.retries is not None:
+        retries = faults.retries
+        jobs = (job._replace(spec=job.spec._replace(retries=retries)) for job in jobs)
+    return jobs
 
 
 def _costs(settings: Replay, spec: ClusterSpec) -> Costs:

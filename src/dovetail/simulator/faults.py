@@ -2,7 +2,8 @@
 
 Given as text: `trace` (attempts break as the trace recorded), a CSV file of node events
 (`time,node,event` with event down, up or drain), or rates
-`node_mtbf=S,repair=S,job=P` (seconds; P: chance that an attempt breaks), drawn from the seed.
+`node_mtbf=S,repair=S,job=P,retries=N` (seconds; P: chance that an attempt breaks; N: how often
+every job may be tried again, over what the trace says), drawn from the seed.
 Several are joined by `+`: `trace+outages.csv`.
 """
 
@@ -27,7 +28,8 @@ KINDS: dict[str, Callable[[int], Event]] = {
     "up": NodeUp,
     "drain": NodeDraining,
 }
-RATES = ("node_mtbf", "repair", "job")
+MOST = {"node_mtbf": 1e12, "repair": 1e12, "job": 1.0, "retries": 1000.0}
+"""Rates that can be given, and the largest sensible value of each."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Faults:
     breaks: Callable[[TraceJob], tuple[float, ...]] | None
     #: do jobs end the way the trace recorded?
     as_recorded: bool
+    #: how often every job may be tried again; None: as the trace says
+    retries: int | None = None
 
 
 def read_faults(text: str | None, cluster: Cluster, seed: int) -> Faults:
@@ -53,21 +57,22 @@ def read_faults(text: str | None, cluster: Cluster, seed: int) -> Faults:
     nodes: Iterator[Timed] = iter(sorted(listed, key=lambda timed: timed[0]))
     if "node_mtbf" in rates:
         nodes = merge(nodes, _outages(len(cluster.nodes), rates, seed), key=lambda timed: timed[0])
-    return Faults(nodes, _breaks(recorded, rates.get("job", 0.0), seed), recorded)
+    retries = int(rates["retries"]) if "retries" in rates else None
+    return Faults(nodes, _breaks(recorded, rates.get("job", 0.0), seed), recorded, retries)
 
 
 def _rates(part: str) -> dict[str, float]:
     rates = {}
     for item in part.split(","):
         key, _, value = item.partition("=")
-        if key not in RATES:
-            raise UserError(f"--faults {part}: unknown rate {key!r}{nearest(key, list(RATES))}")
+        if key not in MOST:
+            raise UserError(f"--faults {part}: unknown rate {key!r}{nearest(key, list(MOST))}")
         try:
             rates[key] = float(value)
         except ValueError:
             raise UserError(f"--faults {part}: {key}={value} is not a number") from None
-        least = 0.0 if key == "job" else 1e-6
-        if not least <= rates[key] <= (1.0 if key == "job" else 1e12):
+        least = 0.0 if key in ("job", "retries") else 1e-6
+        if not least <= rates[key] <= MOST[key]:
             raise UserError(f"--faults {part}: {key}={value} makes no sense")
     return rates
 

@@ -65,7 +65,8 @@ class Simulation:
             now = soonest = next_time()
             if coming < now:
                 now = coming
-            elif now == NEVER and not scheduler.jobs:
+            elif now == NEVER and (not scheduler.jobs or (fault is None and not scheduler.running)):
+                # Nothing comes, ends or changes any more: wakes alone would go on for ever.
                 return
             if wake < now:  # noqa: PLR1730 (a call would cost more)
                 now = wake
