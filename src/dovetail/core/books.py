@@ -188,9 +188,13 @@ class Books:
         if self._instant or called_off:
             self._wait_again(job)
         else:
-            assert held is not None
-            move(job, STOPPING)
-            self.releasing[job.spec.id] = held
+            self._release_later(job, held)
+
+    def _release_later(self, job: Job, held: Allocation | None) -> None:
+        """A job is stopping: in fact it holds its devices until an executor says otherwise."""
+        assert held is not None
+        move(job, STOPPING)
+        self.releasing[job.spec.id] = held
 
     def _suspend(self, action: Suspend) -> None:
         job = self.jobs[action.job]
@@ -203,9 +207,7 @@ class Books:
         if self._instant:
             move(job, SUSPENDED)
         else:
-            assert held is not None
-            move(job, STOPPING)
-            self.releasing[job.spec.id] = held
+            self._release_later(job, held)
 
     def _lift(self, action: Change) -> Allocation:
         """First half of a change: the old allocation is free, the job keeps running."""

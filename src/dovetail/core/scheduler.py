@@ -12,10 +12,7 @@ from typing import Any
 from dovetail.core import storing
 from dovetail.core.books import RUNNING, STARTING, STOPPING, SUSPENDED, WAITING, Books
 from dovetail.core.lifecycle import move
-from dovetail.core.protocols import Planner, Predictor, Speed, Tenancy
 from dovetail.model import event as events
-from dovetail.model.cluster import Cluster
-from dovetail.model.costs import Costs
 from dovetail.model.event import ORDER, Event
 from dovetail.model.job import Job, Status
 from dovetail.model.plan import EMPTY, Plan, Reason, Reject
@@ -25,32 +22,6 @@ DONE = Status.DONE
 
 class Scheduler(Books):
     """Turns events into plans. One mutating door: `step`."""
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        tenancy: Tenancy,
-        make_planner: Callable[[Cluster], Planner],
-        predictor: Predictor,
-        speed: Speed,
-        costs: Costs,
-    ) -> None:
-        super().__init__(cluster, tenancy, make_planner, predictor, speed, costs)
-        self._note: dict[type, Callable[[Any], None]] = {
-            events.Submitted: self._submitted,
-            events.Finished: self._finished,
-            events.Failed: self._failed,
-            events.Cancelled: self._cancelled,
-            events.Stopped: self._stopped,
-            events.Started: self._started,
-            events.Progressed: self._progressed,
-            events.NodeDown: self._node_down,
-            events.NodeUp: self._node_up,
-            events.NodeDraining: self._node_draining,
-            events.Held: self._held,
-            events.Freed: self._freed,
-            events.Wake: self._woken,
-        }
 
     def step(self, now: float, batch: Sequence[Event]) -> Plan:
         """Take in all events of one instant and decide once."""
@@ -62,7 +33,7 @@ class Scheduler(Books):
         if self._timed:
             self.planners[0].advance(now)
         for event in batch:
-            self._note[type(event)](event)
+            NOTE[type(event)](self, event)
         actions, self._owed = self._owed, []
         for domain, planner in self._sole or list(self._due.items()):
             wanted, self.wakes[domain] = planner.plan(now)
@@ -214,3 +185,21 @@ class Scheduler(Books):
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from a snapshot; the scheduler must be new and made of the same parts."""
         storing.restore(self, state)
+
+
+NOTE: dict[type, Callable[[Scheduler, Any], None]] = {
+    events.Submitted: Scheduler._submitted,
+    events.Finished: Scheduler._finished,
+    events.Failed: Scheduler._failed,
+    events.Cancelled: Scheduler._cancelled,
+    events.Stopped: Scheduler._stopped,
+    events.Started: Scheduler._started,
+    events.Progressed: Scheduler._progressed,
+    events.NodeDown: Scheduler._node_down,
+    events.NodeUp: Scheduler._node_up,
+    events.NodeDraining: Scheduler._node_draining,
+    events.Held: Scheduler._held,
+    events.Freed: Scheduler._freed,
+    events.Wake: Scheduler._woken,
+}
+"""What each kind of event does to the books."""

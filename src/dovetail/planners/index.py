@@ -1,0 +1,339 @@
+"""Who waits and who runs in one domain, kept in lanes and in order.
+
+The index is told what happens and keeps keys current: it asks the ordering when a job's state
+changes, when a key jumps by itself (`turn`), and every `pause` seconds for those that drift. Two
+kinds of jobs are spared the bookkeeping, because most jobs need none: a newcomer that finds nobody
+waiting stands alone until it is clear that it cannot start at once, and a running job is listed
+among those that may be displaced only when somebody asks. The index decides nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Collection, Sequence
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+from dovetail.core.draft import Draft, options
+from dovetail.core.lanes import Entry, Lane
+from dovetail.core.ordering import Ordering
+from dovetail.core.protocols import Allocator, Placement
+from dovetail.core.view import View
+from dovetail.model.cluster import Cluster
+from dovetail.model.costs import Costs
+from dovetail.model.job import Job, Status
+from dovetail.model.request import Request
+from dovetail.planners.reasons import why_impossible
+
+
+class Index:
+    """The jobs of one domain."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        ordering: Ordering,
+        placement: Placement,
+        allocator: Allocator,
+        costs: Costs,
+    ) -> None:
+        self.ordering = ordering
+        self.placement = placement
+        self.allocator = allocator
+        self.view = View(cluster, costs)
+        #: for looking only: nothing is ever taken on it
+        self._glance = Draft(cluster, placement)
+        self.waiting = 0
+        # Hooks an ordering does not have are not called: this is the hot path.
+        kind = type(ordering)
+        self._pause = ordering.pause
+        self._selective = (ordering.skip or ordering.preempt) and ordering.backfill == "none"
+        self._preempts = ordering.preempt
+        self._charges = kind.left is not Ordering.left
+        self._watches = kind.turn is not Ordering.turn
+        self._admits = kind.admit is not Ordering.admit
+        self._by_tenant = ordering.by_tenant
+        # Keys that depend on the job and time alone can be asked for when they are needed.
+        self._lists_late = ordering.rekeys == "none"
+        self._unlisted: dict[int, Job] = {}
+        self._grid = 0
+        #: a newcomer that nobody waits beside
+        self._lone: Job | None = None
+        self._lanes: dict[Request | tuple[Request, str], Lane] = {}
+        # By identity of the request, which its lane keeps alive: most requests are interned.
+        self._known: dict[int, Lane] = {}
+        #: lanes with waiting jobs
+        self._open: dict[Lane, None] = {}
+        #: what the next walk must look at: everything, or only lanes with new heads
+        self._everything = False
+        self._fresh: dict[Lane, None] = {}
+        self._turns: list[tuple[float, int, Entry]] = []
+
+    # ---- keeping the index current -----------------------------------------------------------
+
+    def submitted(self, job: Job, now: float) -> str | None:
+        """Let a new job wait in its lane, or say why it can never run."""
+        lane = self._known.get(id(job.spec.request)) or self.lane(job)
+        job.lane = lane
+        refusal = lane.refusal
+        if refusal is None and self._admits:
+            self.view.now = now
+            refusal = self.ordering.admit(job, self.view)
+        if refusal is not None:
+            return refusal
+        if self.waiting:
+            self.waits(job, now)
+        else:
+            # Most newcomers find nobody waiting and start at once: they need no seat.
+            self._lone = job
+            self.waiting = 1
+            self.view.now = now
+            self.view.jobs[job.spec.id] = job
+        return None
+
+    def _seat(self) -> None:
+        """Give the newcomer that stands alone its seat in the queue."""
+        job, self._lone = self._lone, None
+        if job is not None:
+            self.waiting -= 1
+            self.waits(job, self.view.now)
+
+    def waits(self, job: Job, now: float) -> None:
+        """Let a job wait in its lane."""
+        if self._lone is not None:
+            self._seat()
+        spec, lane, view = job.spec, job.lane, self.view
+        view.now = now
+        view.jobs[spec.id] = job
+        self.waiting += 1
+        entry = job.entry = (self.ordering.key(job, view), spec.submit, spec.id, job)
+        heappush(lane.waiting, entry)
+        self._open[lane] = self._fresh[lane] = None
+        if self._watches:
+            self._watch(job)
+
+    def started(self, job: Job, now: float) -> None:
+        """Move a job from the waiting to the running end of its lane."""
+        view = self.view
+        view.now = now
+        if job is self._lone:
+            self._lone = None
+            self.waiting -= 1
+        else:
+            self._unqueue(job)
+        view.running[job.spec.id] = job
+        if self._by_tenant:
+            view.hold(job, 1)
+        if self._preempts and job.spec.resumable:
+            if self._lists_late:
+                self._unlisted[job.spec.id] = job
+            else:
+                self._list(job, now)
+
+    def _list(self, job: Job, now: float) -> None:
+        """List a running job among those that may be displaced, by its key at that time."""
+        spec, lane, view = job.spec, job.lane, self.view
+        view.now = now
+        key = self.ordering.key(job, view)
+        drift = key - lane.slope * now if lane.slope else key
+        entry = job.entry = (drift, spec.submit, spec.id, job)
+        insort(lane.running, entry)
+        if self._watches:
+            self._watch(job)
+
+    def list_running(self) -> None:
+        """List the running jobs that nobody needed to see until now: most end before that.
+
+        The order is as if each had been listed when it started, or keys that jump as of now.
+        """
+        now = self.view.now
+        unlisted, self._unlisted = self._unlisted, {}
+        for job in unlisted.values():
+            self._list(job, job.since if job.lane.slope else now)
+        self.view.now = now
+
+    def left(self, job: Job, now: float, done: bool) -> None:
+        """Forget a job; what it held is free again."""
+        view, number = self.view, job.spec.id
+        view.now = now
+        del view.jobs[number]
+        if job.virtual is None:
+            self._unqueue(job)
+            return
+        if self._charges:
+            self.ordering.left(job, view, done)
+        self._everything = True
+        del view.running[number]
+        if self._by_tenant:
+            view.hold(job, -1)
+        if job.entry is not None:
+            job.lane.drop(job)
+        elif self._preempts:
+            self._unlisted.pop(number, None)
+
+    def changed(self, job: Job, now: float) -> None:
+        """Ask for the key of one job again."""
+        if job.entry is None:
+            return
+        lane = job.lane
+        self.view.now = now
+        self._everything = True
+        if job.virtual is None:
+            lane.pull(job)
+            lane.push(job, self.ordering.key(job, self.view))
+            if self._watches:
+                self._watch(job)
+        else:
+            lane.drop(job)
+            self._list(job, now)
+
+    def capacity_changed(self) -> None:
+        """Look at every lane in the next walk."""
+        self._everything = True
+
+    @property
+    def timed(self) -> bool:
+        """Does the order change with time alone?"""
+        return self._pause is not None or self._watches
+
+    def advance(self, now: float) -> None:
+        """Bring keys that change with time up to date."""
+        self.view.now = now
+        pause = self._pause
+        if pause is not None and int(now // pause) != self._grid:
+            self._grid = int(now // pause)
+            self._everything = True
+            self._rekey(now)
+        while self._turns and self._turns[0][0] <= now:
+            entry = heappop(self._turns)[2]
+            job = entry[3]
+            if job.entry is entry:
+                self.ordering.turned(job, self.view)
+                self.changed(job, now)
+
+    @property
+    def rank_time(self) -> float:
+        """Ranks of running jobs are read as of this moment: now, or the last re-ranking."""
+        return self.view.now if self._pause is None else self._grid * self._pause
+
+    def settled(self) -> None:
+        """The plan was carried out: nothing needs looking at until something changes."""
+        self._everything = False
+        if self._fresh:
+            self._fresh = {}
+
+    def _rekey(self, now: float) -> None:
+        if self.ordering.rekeys == "none":
+            return
+        every = self.ordering.rekeys == "all"
+        for lane in self._lanes.values():
+            for entry in lane.running[:]:
+                self.changed(entry[3], now)
+            if every:
+                for entry in list(lane.in_order()):
+                    self.changed(entry[3], now)
+
+    def _unqueue(self, job: Job) -> None:
+        """Take a waiting job out of the queue."""
+        self._seat()
+        lane = job.lane
+        self.waiting -= 1
+        if lane.waiting[0] is job.entry and not lane.dead:
+            heappop(lane.waiting)
+            job.entry = None
+        else:
+            lane.pull(job)
+        if not lane.waiting:
+            del self._open[lane]
+
+    def _watch(self, job: Job) -> None:
+        at = self.ordering.turn(job, self.view)
+        if at is not None:
+            heappush(self._turns, (at, job.spec.id, job.entry))
+
+    def lane(self, job: Job) -> Lane:
+        """The lane of a job, made on first sight of its request."""
+        request = job.spec.request
+        key = (request, job.spec.tenant) if self._by_tenant else request
+        lane = self._lanes.get(key)
+        if lane is None:
+            choices = options(request, self.view.cluster, self.allocator)
+            lane = Lane(choices, self.ordering.slope(request.gpus), job.spec.tenant)
+            lane.refusal = self._refusal(lane, request)
+            self._lanes[key] = lane
+            if not self._by_tenant:
+                lane.request = request
+                self._known[id(request)] = lane
+        job.lane = lane
+        return lane
+
+    # ---- what other planners and explanations read -----------------------------------------
+
+    @property
+    def open_lanes(self) -> Sequence[Lane]:
+        """Lanes in which jobs wait."""
+        return list(self._open)
+
+    @property
+    def lanes(self) -> Collection[Lane]:
+        """All lanes, in the order their requests were first seen."""
+        return self._lanes.values()
+
+    def _refusal(self, lane: Lane, request: Request) -> str | None:
+        """Why a request can never be met on this cluster, or None."""
+        empty = self.view.cluster.emptied()
+        if Draft(empty, self.placement).find(lane.options) is not None:
+            return None
+        return why_impossible(request, empty)
+
+    # ---- storing -----------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything a rebuilt index needs besides the jobs."""
+        self._seat()
+        self.list_running()
+        keys: dict[str, Any] = {}
+        for lane in self._lanes.values():
+            for entry in (*lane.running, *lane.in_order()):
+                keys[str(entry[2])] = entry[0]
+        turns = [(at, number) for at, number, entry in self._turns if entry[3].entry is entry]
+        return {
+            "now": self.view.now,
+            "grid": self._grid,
+            "keys": keys,
+            "turns": turns,
+            "ordering": self.ordering.snapshot(),
+        }
+
+    def restore(self, state: dict[str, Any], jobs: Sequence[Job]) -> None:
+        """Rebuild lanes from stored keys, so that a fork continues identically."""
+        self.view.now = state["now"]
+        self._grid = state["grid"]
+        self.ordering.restore(state["ordering"])
+        entries: dict[int, Entry] = {}
+        for job in jobs:
+            self._reinstate(job, _key(state["keys"].get(str(job.spec.id))))
+            if job.entry is not None:
+                entries[job.spec.id] = job.entry
+        self._turns = [(at, number, entries[number]) for at, number in state["turns"]]
+        heapify(self._turns)
+
+    def _reinstate(self, job: Job, key: Any) -> None:
+        lane = self.lane(job)
+        self.view.jobs[job.spec.id] = job
+        if job.status is Status.WAITING:
+            self.waiting += 1
+            lane.push(job, key)
+            self._open[lane] = None
+            return
+        self.view.running[job.spec.id] = job
+        if self._by_tenant:
+            self.view.hold(job, 1)
+        if key is not None:
+            entry = job.entry = (key, job.spec.submit, job.spec.id, job)
+            insort(lane.running, entry)
+
+
+def _key(stored: Any) -> Any:
+    """Keys that went through JSON come back as lists."""
+    return tuple(stored) if isinstance(stored, list) else stored
