@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dovetail.core.ordering import Ordering
-from dovetail.core.registry import construct, nearest, split
+from dovetail.core.registry import nearest, split
 from dovetail.model.errors import UserError
 from dovetail.orderings import ORDERINGS
 
@@ -46,7 +46,7 @@ class Policy:
 
     def ordering(self) -> Ordering:
         """A new ordering: each domain gets its own."""
-        return construct(ORDERINGS.find(self.name), self.name, self.given)
+        return ORDERINGS.make(self.name, self.given)
 
 
 DEFAULT_PLACEMENT = "best-fit"

@@ -8,4 +8,4 @@ from dovetail.core.registry import Registry
 
 BUILTIN: dict[str, type[Allocator]] = {"proportional": Proportional}
 
-ALLOCATORS: Registry[Allocator] = Registry("allocator", BUILTIN)
+ALLOCATORS: Registry[Allocator] = Registry("allocator", BUILTIN, "dovetail.allocators", ("grant",))

@@ -27,6 +27,10 @@ def main() -> None:
         # Typer's own usage errors carry a message and an exit code.
         if not hasattr(error, "format_message"):
             raise
+        if not error.format_message() and hasattr(error, "show"):
+            # No command was given: its help is the answer.
+            error.show()
+            sys.exit(2)
         _fail(error.format_message())
 
 

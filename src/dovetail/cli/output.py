@@ -25,7 +25,17 @@ def write(path: Path, text: str) -> None:
     if is_stdout(path):
         typer.echo(text, nl=False)
     else:
-        path.write_text(text, encoding="utf-8")
+        with writing(path):
+            path.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """A disk that is full or a folder that is closed is told in a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror})") from None
 
 
 def write_json(path: Path, value: Any) -> None:

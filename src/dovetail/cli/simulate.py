@@ -86,11 +86,13 @@ def _show(
     if jobs_file is not None:
         from dovetail.metrics.jobs_csv import write_jobs  # noqa: PLC0415
 
-        write_jobs(run, jobs_file)
+        with output.writing(jobs_file):
+            write_jobs(run, jobs_file)
     if html_file is not None:
         from dovetail.report.html import write_report  # noqa: PLC0415
 
-        write_report(html_file, [(policy, run)], f"{policy} on {Path(result['trace']).name}")
+        with output.writing(html_file):
+            write_report(html_file, [(policy, run)], f"{policy} on {Path(result['trace']).name}")
 
 
 def policies(
@@ -101,6 +103,7 @@ def policies(
 
     from dovetail.cli.catalogue import catalogue, tables  # noqa: PLC0415
 
+    output.check_writable(json_file)
     if json_file is not None:
         output.write_json(json_file, catalogue())
         return

@@ -53,6 +53,8 @@ class Books:
         self.holdings: dict[str, Allocation] = {}
         #: what stopping jobs have not let go of yet
         self.releasing: dict[int, Allocation] = {}
+        #: starts and resumes that wait for such devices, by job
+        self.reserved: dict[int, type[Start] | type[Resume]] = {}
         self.now = 0.0
         #: how many jobs hold devices
         self.running = 0
@@ -85,6 +87,8 @@ class Books:
         """Settle a job's counters and free whatever it holds; its status is the caller's."""
         if job.status is STOPPING:
             self._released(job)
+            if job.residual is not None:
+                self._give_back_residual(job)
             return
         planner = self._due.get(job.home) or self._planner(job.home)
         held = job.allocation
@@ -131,6 +135,7 @@ class Books:
         move(job, WAITING)
         job.since = job.queued_since = self.now
         job.awaits = NOBODY
+        self.reserved.pop(job.spec.id, None)
         self._planner(job.home).waits(job, self.now)
 
     def _released(self, job: Job) -> None:
@@ -140,8 +145,10 @@ class Books:
             if job.spec.id in other.awaits:
                 other.awaits -= {job.spec.id}
                 if not other.awaits and other.allocation is not None:
+                    kind = self.reserved.pop(other.spec.id)
                     cause = "its devices were released"
-                    self._owed.append(Start(other.spec.id, other.allocation, cause))
+                    self._owed.append(kind(other.spec.id, other.allocation, cause))
+                    self._planner(other.home).changed(other, self.now)
 
     def _end(self, job: Job, status: Status, reason: str = "") -> None:
         move(job, status)
@@ -158,6 +165,8 @@ class Books:
 
     def _carry_out(self, domain: int, actions: list[Action]) -> list[Action]:
         """Everything that frees, then everything that takes; physical allocations come back."""
+        if not self._instant:
+            actions = [each for action in actions for each in self._confirmable(action)]
         lifted: dict[int, Allocation] = {}
         for action in [action for action in actions if type(action) is not Start]:
             if isinstance(action, Stop):
@@ -174,18 +183,42 @@ class Books:
                 done.append(action)
         return done
 
+    def _confirmable(self, action: Action) -> tuple[Action, ...]:
+        """Where stops take time, a move becomes a stop: the job starts again from the queue.
+
+        One whose start is still reserved is reserved elsewhere at once.
+        """
+        if isinstance(action, Change):
+            job = self.jobs[action.job]
+            if job.awaits:
+                again = Start(action.job, action.allocation, action.cause)
+                return Stop(action.job, action.cause), again
+            if job.virtual and classify(job.virtual, action.allocation) is Difference.MOVE:
+                return (Stop(action.job, action.cause),)
+        return (action,)
+
     def _stop(self, action: Stop) -> None:
         job = self.jobs[action.job]
+        if job.status is STARTING and job.awaits:
+            self._call_off(job)
+            return
         self._vacate(job)
         job.preemptions += 1
         self.preemptions += 1
 
+    def _call_off(self, job: Job) -> None:
+        """A start that still waits for devices never was."""
+        self._let_go(job)
+        job.starts -= 1
+        if not job.starts:
+            job.first_start = None
+        self._wait_again(job)
+
     def _vacate(self, job: Job) -> None:
         """Free a job's devices on the books; it waits again once they are free in fact."""
-        called_off = job.status is STARTING and bool(job.awaits)
         held = job.allocation
         self._let_go(job)
-        if self._instant or called_off:
+        if self._instant:
             self._wait_again(job)
         else:
             self._release_later(job, held)
@@ -202,7 +235,7 @@ class Books:
         self.preemptions += 1
         self._let_go(job)
         physical = self._bind(job.home, action.residual)
-        self.cluster.take(physical)
+        self.cluster.take(physical, closed_too=True)
         job.residual = (physical, action.residual)
         if self._instant:
             move(job, SUSPENDED)
@@ -231,9 +264,11 @@ class Books:
     def _take(self, domain: int, action: Start | Resume | Change, old: Allocation | None) -> Action:
         """Bind and occupy an allocation, and let the job run there (or be about to)."""
         job = self.jobs[action.job]
+        if isinstance(action, Resume):
+            self._give_back_residual(job)
         virtual = action.allocation
         allocation = virtual if self._whole else self._bind(domain, virtual)
-        self.cluster.take(allocation)
+        self.cluster.take(allocation, closed_too=old is not None)
         job.allocation, job.virtual = allocation, virtual
         self.running += 1
         job.rate = self.speed.rate(job.spec, allocation, self.cluster)
@@ -248,18 +283,20 @@ class Books:
             else:
                 self._begin(job)
         elif isinstance(action, Resume):
-            self._give_back_residual(job)
             job.overhead = self.costs.resume
             job.starts += 1
             self._begin(job)
         else:
             assert old is not None
             difference = classify(old, allocation)
-            job.overhead = self.costs.change(difference, job.spec.model)
+            # What is left of a start that the change interrupts is still to be paid.
+            cost = self.costs.change(difference, job.spec.model)
+            job.overhead = max(job.overhead, cost)
             self.moves += difference is Difference.MOVE
         job.since = self.now
         self._due[domain].started(job, self.now)
-        if job.awaits and type(action) is Start:
+        if job.awaits and not isinstance(action, Change):
+            self.reserved[job.spec.id] = type(action)
             return action._replace(allocation=allocation, awaits=tuple(sorted(job.awaits)))
         return action if self._whole else action._replace(allocation=allocation)
 
@@ -274,7 +311,9 @@ class Books:
     def _still_held(self, job: Job) -> frozenset[int]:
         """Stopping jobs that have not let go of something this start needs."""
         assert job.allocation is not None
-        wanted = {part.node: part.devices for part in job.allocation.parts}
+        wanted: dict[int, int] = {}
+        for part in job.allocation.parts:
+            wanted[part.node] = wanted.get(part.node, 0) | part.devices
         limited = self.cluster.limits_cpu or self.cluster.limits_memory
         return frozenset(
             other

@@ -23,6 +23,8 @@ class Option(NamedTuple):
     labels: tuple[str, ...]
     #: devices of all asks together
     gpus: int
+    #: those of them that must be wholly free
+    whole_gpus: int
     milli_gpus: int
     #: one ask for whole devices and no labels: the placement alone decides
     plain: bool
@@ -41,14 +43,19 @@ def options(request: Request, cluster: Cluster, allocator: Allocator) -> tuple[O
 
 def _option(asks: tuple[Ask, ...], mode: int, labels: tuple[str, ...]) -> Option:
     gpus = sum(ask.units * ask.gpus for ask in asks)
+    whole = sum(ask.units * ask.gpus for ask in asks if ask.share == WHOLE)
     milli = sum(ask.units * ask.gpus * ask.share for ask in asks)
     plain = len(asks) == 1 and not labels and asks[0].gpus > 0 and asks[0].share == WHOLE
-    return Option(asks, mode, labels, gpus, milli, plain)
+    return Option(asks, mode, labels, gpus, whole, milli, plain)
 
 
 def _pools(cluster: Cluster, alternative: Alternative) -> Iterator[Pool]:
     if not alternative.types:
-        yield from cluster.pools
+        if any(group.gpus for group in alternative.groups):
+            yield from cluster.pools
+        else:
+            # Who needs no GPU should not sit in front of one.
+            yield from sorted(cluster.pools, key=lambda pool: cluster.nodes[pool.start].gpus)
     for kind in alternative.types:
         yield from (pool for pool in cluster.pools if pool.type == kind)
 

@@ -38,8 +38,8 @@ class Lane:
 
     def __init__(self, options: tuple[Option, ...], slope: float, tenant: str) -> None:
         self.options = options
-        #: devices of the smallest option: what must be idle before a search makes sense
-        self.size = min((option.gpus for option in options), default=0)
+        #: whole devices of the smallest option: what must be idle before a search makes sense
+        self.size = min((option.whole_gpus for option in options), default=0)
         self.request: Request | None = None
         #: why jobs of this lane can never run
         self.refusal: str | None = None

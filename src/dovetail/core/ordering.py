@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dovetail.core.view import View
+from dovetail.core.view import Amounts, View
 from dovetail.model.errors import UserError
 from dovetail.model.job import Job
 
@@ -37,6 +37,8 @@ class Ordering:
     def __post_init__(self) -> None:
         if self.backfill not in ("none", "easy", "conservative"):
             raise UserError(f"backfill={self.backfill}: say none, easy or conservative")
+        if self.depth < 1:
+            raise UserError(f"depth={self.depth}: a backfilling walk must look at one job at least")
         if self.backfill != "none" and self.preempt:
             raise UserError("backfill and preempt exclude each other: drop one of them")
         if self.by_tenant and (self.preempt or self.backfill != "none"):
@@ -64,8 +66,8 @@ class Ordering:
     def turned(self, job: Job, view: View) -> None:
         """That moment has come; the job's `mark` may be changed before `key` is asked again."""
 
-    def prefix(self, tenant: str, view: View, extra: dict[str, int]) -> float:
-        """Rank of a tenant, compared before keys; `extra`: devices this plan gives each."""
+    def prefix(self, tenant: str, view: View, extra: dict[str, Amounts]) -> float:
+        """Rank of a tenant, compared before keys; `extra`: what this plan gives each."""
         return 0.0
 
     def left(self, job: Job, view: View, done: bool) -> None:

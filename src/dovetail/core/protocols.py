@@ -106,6 +106,15 @@ class Tenancy(Protocol):
     def release(self, domain: int, allocation: Allocation) -> None:
         """Give an allocation, in the terms of the view, back to the view."""
 
+    def virtual(self, domain: int, allocation: Allocation) -> Allocation:
+        """A physical allocation of the domain in the terms of its view."""
+
+    def hold(self, allocation: Allocation) -> None:
+        """Someone outside our control occupies a physical allocation."""
+
+    def free(self, allocation: Allocation) -> None:
+        """They let go of it."""
+
     def close(self, node: int, reason: str) -> None:
         """A physical node takes nothing new."""
 
@@ -148,8 +157,11 @@ class Planner(Protocol):
     def settled(self) -> None:
         """The plan was carried out."""
 
-    def plan(self, now: float) -> tuple[list[Action], float | None]:
-        """The actions wanted now, and when to ask again."""
+    def plan(self, now: float) -> list[Action]:
+        """The actions wanted now."""
+
+    def wake_at(self) -> float | None:
+        """When to be asked again even if nothing happens; read after a plan was carried out."""
 
     def explain(self, job: Job, now: float) -> Reason:
         """Why the job waits."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import re
+import sys
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
@@ -23,9 +25,19 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """One kind of plug-in: its built-ins and how to make one from text."""
 
-    def __init__(self, kind: str, builtin: Mapping[str, Callable[..., T]]) -> None:
+    def __init__(
+        self,
+        kind: str,
+        builtin: Mapping[str, Callable[..., T]],
+        group: str,
+        needs: tuple[str, ...] = (),
+    ) -> None:
         self.kind = kind
         self.builtin = builtin
+        #: entry-point group of third parties
+        self.group = group
+        #: what every plug-in of this kind must have
+        self.needs = needs
 
     def find(self, name: str) -> Callable[..., T]:
         """The class behind a name, or a sentence that offers the nearest names."""
@@ -33,27 +45,39 @@ class Registry(Generic[T]):
             return self.builtin[name]
         if ".py:" in name:
             return self._from_file(*name.rsplit(":", 1))
-        for entry in entry_points(group=f"dovetail.{self.kind}"):
+        for entry in entry_points(group=self.group):
             if entry.name == name:
                 return typing.cast("Callable[..., T]", entry.load())
         raise UserError(f"unknown {self.kind} {name!r}{nearest(name, self.names())}")
 
     def names(self) -> list[str]:
         """Every name that can be typed without a path."""
-        others = [entry.name for entry in entry_points(group=f"dovetail.{self.kind}")]
+        others = [entry.name for entry in entry_points(group=self.group)]
         return [*self.builtin, *others]
 
     def create(self, text: str) -> T:
         """Make a plug-in from `name` or `name:key=value,…`."""
         name, given = split(text)
-        return construct(self.find(name), name, given)
+        return self.make(name, given)
+
+    def make(self, name: str, given: Mapping[str, str]) -> T:
+        """Make a plug-in by name, and see that it is one of this kind."""
+        made = construct(self.find(name), name, given)
+        for need in self.needs:
+            if not hasattr(made, need):
+                raise UserError(f"{name} is no {self.kind}: it has no {need!r}")
+        return made
 
     def _from_file(self, path: str, attribute: str) -> Callable[..., T]:
         if not Path(path).is_file():
-            raise UserError(f"{path}: no such file to load a {self.kind} from")
-        spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+            raise UserError(f"{path}: no such file ({self.kind})")
+        # One name per file: two files may be called the same.
+        name = re.sub(r"\W", "_", str(Path(path).resolve()))
+        spec = importlib.util.spec_from_file_location(f"dovetail_plug_in{name}", path)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
+        # Dataclasses with postponed annotations look their module up there.
+        sys.modules[spec.name] = module
         try:
             spec.loader.exec_module(module)
         except Exception as error:
@@ -87,6 +111,8 @@ def construct(make: Callable[..., T], name: str, given: Mapping[str, str]) -> T:
         if key not in known:
             raise UserError(f"{name} has no parameter {key!r}{nearest(key, list(known))}")
         values[key] = convert(text, hints[key], f"{name}:{key}")
+    if not callable(make):
+        raise UserError(f"{name} is not a class or function")
     missing = [
         f.name
         for f in known.values()

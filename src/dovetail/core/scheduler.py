@@ -13,11 +13,14 @@ from dovetail.core import storing
 from dovetail.core.books import RUNNING, STARTING, STOPPING, SUSPENDED, WAITING, Books
 from dovetail.core.lifecycle import move
 from dovetail.model import event as events
+from dovetail.model.allocation import NOTHING, Allocation, allocation_of
 from dovetail.model.event import ORDER, Event
 from dovetail.model.job import Job, Status
 from dovetail.model.plan import EMPTY, Plan, Reason, Reject
 
 DONE = Status.DONE
+IDLE = frozenset({WAITING, SUSPENDED})
+"""States in which news of an end is late: the job was let go of before."""
 
 
 class Scheduler(Books):
@@ -36,11 +39,13 @@ class Scheduler(Books):
             NOTE[type(event)](self, event)
         actions, self._owed = self._owed, []
         for domain, planner in self._sole or list(self._due.items()):
-            wanted, self.wakes[domain] = planner.plan(now)
+            wanted = planner.plan(now)
             if wanted:
                 actions += self._carry_out(domain, wanted)
             if planner.waiting:
                 planner.settled()
+            if planner.timed:
+                self.wakes[domain] = planner.wake_at()
         if self._whole:
             wake = self.wakes[0]
         else:
@@ -71,14 +76,19 @@ class Scheduler(Books):
         self.ended.append((job, reason))
 
     def _finished(self, event: events.Finished) -> None:
-        job = self.jobs.pop(event.job)
+        job = self.jobs.get(event.job)
+        if job is None or job.status in IDLE:
+            return
         self._let_go(job, done=True)
         self.predictor.learn(job.spec, job.attained)
         move(job, DONE)
+        del self.jobs[event.job]
         self.ended.append((job, ""))
 
     def _failed(self, event: events.Failed) -> None:
-        job = self.jobs[event.job]
+        job = self.jobs.get(event.job)
+        if job is None or job.status is WAITING:
+            return
         self._let_go(job)
         kept = self.costs.kept(job.attained, job.spec.resumable)
         job.attained = kept if event.kept is None else event.kept
@@ -95,8 +105,8 @@ class Scheduler(Books):
             self._end(job, Status.CANCELLED)
 
     def _stopped(self, event: events.Stopped) -> None:
-        job = self.jobs[event.job]
-        if job.status is not STOPPING:
+        job = self.jobs.get(event.job)
+        if job is None or job.status is not STOPPING:
             return
         self._released(job)
         if job.residual is None:
@@ -105,20 +115,32 @@ class Scheduler(Books):
             move(job, SUSPENDED)
 
     def _started(self, event: events.Started) -> None:
-        job = self.jobs[event.job]
-        if job.status is not STARTING:
+        job = self.jobs.get(event.job)
+        if job is None or job.status is not STARTING:
             return
         if event.allocation != job.allocation:
-            assert job.allocation is not None
-            self.cluster.release(job.allocation)
-            self.cluster.take(event.allocation)
-            job.allocation = event.allocation
+            self._correct(job, event.allocation)
         move(job, RUNNING)
         job.since = self.now
         self._planner(job.home).changed(job, self.now)
 
+    def _correct(self, job: Job, actual: Allocation) -> None:
+        """An executor gave a job other devices than planned."""
+        assert job.allocation is not None and job.virtual is not None
+        planner = self._planner(job.home)
+        planner.left(job, self.now, False)
+        self.cluster.release(job.allocation)
+        self.tenancy.release(job.home, job.virtual)
+        planner.waits(job, self.now)
+        self.cluster.take(actual, closed_too=True)
+        job.allocation, job.virtual = actual, self.tenancy.virtual(job.home, actual)
+        self.tenancy.bind(job.home, job.virtual)
+        planner.started(job, self.now)
+
     def _progressed(self, event: events.Progressed) -> None:
-        job = self.jobs[event.job]
+        job = self.jobs.get(event.job)
+        if job is None:
+            return
         if job.allocation is not None and job.status is RUNNING:
             self._count(job, job.allocation)
         job.attained, job.rate = event.work, event.rate
@@ -150,13 +172,18 @@ class Scheduler(Books):
             self._planner(domain).capacity_changed()
 
     def _held(self, event: events.Held) -> None:
-        self.cluster.take(event.allocation)
-        self.holdings[event.owner] = event.allocation
+        self.cluster.take(event.allocation, closed_too=True)
+        self.tenancy.hold(event.allocation)
+        before = self.holdings.get(event.owner, NOTHING)
+        self.holdings[event.owner] = allocation_of(before.parts + event.allocation.parts)
         self._touch_all()
 
     def _freed(self, event: events.Freed) -> None:
-        self.cluster.release(self.holdings.pop(event.owner))
-        self._touch_all()
+        held = self.holdings.pop(event.owner, None)
+        if held is not None:
+            self.cluster.release(held)
+            self.tenancy.free(held)
+            self._touch_all()
 
     def _woken(self, event: events.Wake) -> None:
         for domain, wake in enumerate(self.wakes):

@@ -11,6 +11,7 @@ from dovetail.core import codec
 from dovetail.core.books import Books
 from dovetail.model.allocation import Allocation
 from dovetail.model.job import Job
+from dovetail.model.plan import Resume, Start
 
 
 def snapshot(books: Books) -> dict[str, Any]:
@@ -24,6 +25,7 @@ def snapshot(books: Books) -> dict[str, Any]:
         "jobs": [codec.job_to_plain(job) for job in books.jobs.values()],
         "holdings": {owner: codec.to_plain(held) for owner, held in books.holdings.items()},
         "releasing": [[job, codec.to_plain(held)] for job, held in books.releasing.items()],
+        "reserved": [[job, kind.__name__] for job, kind in books.reserved.items()],
         "closed": [[node, reason] for node, reason in books.cluster.closed.items()],
         "planners": [planner.snapshot() for planner in books.planners],
         "predictor": books.predictor.snapshot(),
@@ -38,9 +40,12 @@ def restore(books: Books, state: dict[str, Any]) -> None:
     books.preemptions, books.moves = state["preemptions"], state["moves"]
     books.jobs = {job.spec.id: job for job in map(codec.job_from_plain, state["jobs"])}
     books.releasing = {job: codec.from_plain(Allocation, held) for job, held in state["releasing"]}
+    kinds: dict[str, type[Start] | type[Resume]] = {"Start": Start, "Resume": Resume}
+    books.reserved = {job: kinds[name] for job, name in state["reserved"]}
     for owner, held in state["holdings"].items():
         books.holdings[owner] = codec.from_plain(Allocation, held)
         books.cluster.take(books.holdings[owner])
+        books.tenancy.hold(books.holdings[owner])
     for job in books.jobs.values():
         _retake(books, job)
     for node, reason in state["closed"]:

@@ -9,6 +9,9 @@ from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
 from dovetail.model.job import Job
 
+Amounts = tuple[int, int, int]
+"""Thousandths of GPUs and of cores, MiB."""
+
 
 class View:
     """The domain an ordering ranks in, at one moment."""
@@ -25,8 +28,8 @@ class View:
         self.jobs: dict[int, Job] = {}
         #: jobs that hold devices, by id
         self.running: dict[int, Job] = {}
-        #: what each tenant holds: thousandths of GPUs and of cores, MiB
-        self.held: dict[str, tuple[int, int, int]] = {}
+        #: what each tenant holds
+        self.held: dict[str, Amounts] = {}
 
     def time_left(self, job: Job) -> float:
         """Believed seconds to the end if the job held devices from now on, restart included."""

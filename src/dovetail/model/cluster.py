@@ -173,17 +173,21 @@ class Cluster:
 
     # ---- changing ---------------------------------------------------------------------------
 
-    def take(self, allocation: Allocation) -> None:
-        """Occupy all parts, or raise `OverCommitted` and change nothing."""
+    def take(self, allocation: Allocation, closed_too: bool = False) -> None:
+        """Occupy all parts, or raise `OverCommitted` and change nothing.
+
+        Closed nodes take nothing new; `closed_too` is for what is there already in fact.
+        """
         limited = self.limits_cpu or self.limits_memory
-        for part in allocation.parts:
+        for done, part in enumerate(allocation.parts):
             node, devices, cpu, memory, share, _ = part
             mask = self.masks[node]
             if limited and not self.has(node, cpu, memory):
-                self._refuse(allocation, part)
-            if not devices:
-                pass
-            elif share == WHOLE and mask & devices == devices and node not in self.closed:
+                self._refuse(allocation, done)
+            if node in self.closed:
+                if not closed_too or not self._take_closed(part):
+                    self._refuse(allocation, done)
+            elif share == WHOLE and mask & devices == devices:
                 self.masks[node] = mask ^ devices
                 count = devices.bit_count()
                 level, populated = self.free[node], self.levels_free
@@ -192,15 +196,23 @@ class Cluster:
                 self.free[node] = level - count
                 self.idle -= count
             elif share == WHOLE or not self._take_shares(part):
-                self._refuse(allocation, part)
+                self._refuse(allocation, done)
             if limited:
                 self.cpu[node] -= cpu if self.limits_cpu else 0
                 self.memory[node] -= memory if self.limits_memory else 0
 
-    def _refuse(self, allocation: Allocation, part: Part) -> None:
-        """Undo the parts taken before this one and complain about it."""
-        done = allocation.parts.index(part)
+    def _take_closed(self, part: Part) -> bool:
+        if part.share < WHOLE:
+            return self._take_shares(part)
+        if self.masks[part.node] & part.devices != part.devices:
+            return False
+        self.masks[part.node] ^= part.devices
+        return True
+
+    def _refuse(self, allocation: Allocation, done: int) -> None:
+        """Undo the parts taken so far and complain about the next."""
         self.release(allocation._replace(parts=allocation.parts[:done]))
+        part = allocation.parts[done]
         name = self.nodes[part.node].name
         raise OverCommitted(f"{name} cannot give {part}: it has {self.room(part.node)}")
 

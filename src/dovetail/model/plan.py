@@ -32,11 +32,12 @@ class Suspend(NamedTuple):
 
 
 class Resume(NamedTuple):
-    """Continue a suspended job here."""
+    """Continue a suspended job here, once every job in `awaits` let go."""
 
     job: int
     allocation: Allocation
     cause: str = ""
+    awaits: tuple[int, ...] = ()
 
 
 class Change(NamedTuple):

@@ -32,4 +32,6 @@ BUILTIN: dict[str, type[Ordering]] = {
     "fair-share": FairShare,
 }
 
-ORDERINGS: Registry[Ordering] = Registry("ordering", BUILTIN)
+ORDERINGS: Registry[Ordering] = Registry(
+    "ordering", BUILTIN, "dovetail.orderings", ("key", "slope", "backfill", "rekeys")
+)

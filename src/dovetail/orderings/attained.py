@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import pairwise
 
 from dovetail.core.ordering import Ordering
 from dovetail.core.view import View
@@ -36,6 +37,13 @@ def next_drop(service: float, gpus: int, now: float, thresholds: tuple[float, ..
     return now + (thresholds[queue] - service) / gpus
 
 
+def check_thresholds(thresholds: tuple[float, ...], name: str) -> None:
+    """Refuse thresholds that are no GPU-seconds or do not rise."""
+    rise = all(a < b for a, b in pairwise((0.0, *thresholds, float("inf"))))
+    if not rise:
+        raise UserError(f"{name}:thresholds must rise and be above 0, as in 3250/7200")
+
+
 @dataclass(frozen=True)
 class LeastAttained(Ordering):
     """LAS, continuous or discretised; preemptive."""
@@ -50,8 +58,9 @@ class LeastAttained(Ordering):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if list(self.thresholds) != sorted(set(self.thresholds)):
-            raise UserError("las:thresholds must rise, as in 3250/7200")
+        check_thresholds(self.thresholds, "las")
+        if not 0 <= self.promote < float("inf"):
+            raise UserError(f"las:promote={self.promote}: must be 0 (never) or more")
         if self.promote and not self.thresholds:
             raise UserError("las:promote needs thresholds, as in thresholds=3250/7200")
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from dovetail.core.ordering import Ordering
-from dovetail.core.view import View
+from dovetail.core.view import Amounts, View
 from dovetail.model.errors import UserError
 from dovetail.model.job import Job
+
+NONE = (0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -94,10 +96,11 @@ class DominantShare(Ordering):
         """Arrival, inside the tenant."""
         return job.spec.submit
 
-    def prefix(self, tenant: str, view: View, extra: dict[str, int]) -> float:
+    def prefix(self, tenant: str, view: View, extra: dict[str, Amounts]) -> float:
         """The tenant's dominant share, with what this plan gives it."""
-        gpus, cpu, memory = view.held.get(tenant, (0, 0, 0))
-        shares = [(gpus / 1000 + extra.get(tenant, 0)) / max(view.gpus, 1)]
+        held = zip(view.held.get(tenant, NONE), extra.get(tenant, NONE), strict=True)
+        gpus, cpu, memory = (now + more for now, more in held)
+        shares = [gpus / 1000 / max(view.gpus, 1)]
         if view.cluster.limits_cpu:
             shares.append(cpu / max(sum(node.cpu or 0 for node in view.cluster.nodes), 1))
         if view.cluster.limits_memory:
@@ -134,11 +137,11 @@ class FairShare(Ordering):
         """Arrival, inside the tenant."""
         return job.spec.submit
 
-    def prefix(self, tenant: str, view: View, extra: dict[str, int]) -> float:
+    def prefix(self, tenant: str, view: View, extra: dict[str, Amounts]) -> float:
         """Decayed past use; what is held now counts as if held for one half-life more."""
         used = self._decayed(tenant, view.now)
-        gpus = view.held.get(tenant, (0, 0, 0))[0] / 1000 + extra.get(tenant, 0)
-        return (used + gpus * self.half_life) / self._weights.get(tenant, 1.0)
+        milli = view.held.get(tenant, NONE)[0] + extra.get(tenant, NONE)[0]
+        return (used + milli / 1000 * self.half_life) / self._weights.get(tenant, 1.0)
 
     def _decayed(self, tenant: str, now: float) -> float:
         amount, at = self._used.get(tenant, (0.0, now))

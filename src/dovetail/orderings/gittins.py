@@ -12,7 +12,7 @@ of GPU-seconds per line. With fewer than 20 samples all indices are equal and th
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -22,6 +22,7 @@ from dovetail.core.ordering import Ordering
 from dovetail.core.view import View
 from dovetail.model.errors import UserError
 from dovetail.model.job import Job
+from dovetail.orderings.attained import check_thresholds, next_drop, queue_of
 
 ENOUGH = 20
 MOST = 10_000
@@ -53,11 +54,15 @@ class Gittins(Ordering):
     samples: str = ""
     _past: list[float] = field(default_factory=list, init=False, repr=False, compare=False)
     _sums: list[float] = field(default_factory=list, init=False, repr=False, compare=False)
+    # Learned since the last re-ranking: keys of one round are read from one set of samples.
+    _news: list[float] = field(default_factory=list, init=False, repr=False, compare=False)
+    _round: list[int] = field(default_factory=list, init=False, repr=False, compare=False)
 
-    rekeys: ClassVar[str] = "running"
+    rekeys: ClassVar[str] = "all"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_thresholds(self.thresholds, "gittins")
         if self.samples:
             self._past.extend(sorted(_read(self.samples)))
 
@@ -68,9 +73,22 @@ class Gittins(Ordering):
 
     def key(self, job: Job, view: View) -> tuple[float, ...]:
         """(queue, index turned round)."""
+        self._take_in_news(int(view.now // self.round))
         service = job.service(view.now)
-        queue = sum(service >= limit - 1e-6 for limit in self.thresholds)
+        queue = queue_of(service, self.thresholds)
         return queue, -self._index(service, queue)
+
+    def _take_in_news(self, number: int) -> None:
+        """Make what was learned in earlier rounds count."""
+        if self._round == [number]:
+            return
+        self._round[:] = [number]
+        if self._news:
+            self._past[:] = sorted(self._past + self._news)
+            if len(self._past) > MOST:
+                self._past[:] = self._past[::2]
+            self._news.clear()
+            self._sums.clear()
 
     def _index(self, service: float, queue: int) -> float:
         if len(self._past) < ENOUGH:
@@ -84,36 +102,41 @@ class Gittins(Ordering):
         """When a running job reaches the end of its queue."""
         if job.virtual is None:
             return None
-        gpus, service = job.spec.request.gpus, job.service(view.now)
-        above = [limit for limit in self.thresholds if limit - 1e-6 > service]
-        return view.now + (above[0] - service) / gpus if above and gpus else None
+        service = job.service(view.now)
+        return next_drop(service, job.spec.request.gpus, view.now, self.thresholds)
 
     def left(self, job: Job, view: View, done: bool) -> None:
         """Learn the service of a job that is done."""
         if done and not self.samples:
-            insort(self._past, job.service(view.now))
-            self._sums.clear()
-            if len(self._past) > MOST:
-                self._past[:] = self._past[::2]
+            self._news.append(job.service(view.now))
 
     def snapshot(self) -> Any:
         """The samples learned so far."""
-        return list(self._past)
+        return [list(self._past), list(self._news), list(self._round)]
 
     def restore(self, state: Any) -> None:
         """Take the samples back."""
-        self._past[:] = state
+        self._past[:], self._news[:], self._round[:] = state
         self._sums.clear()
 
 
 def _read(path: str) -> list[float]:
     try:
-        lines = Path(path).read_text().split()
+        lines = Path(path).read_text().splitlines()
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
-    if lines and lines[0].isalpha():
-        lines = lines[1:]
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: is not a text file") from None
+    headed = bool(lines) and lines[0].strip().isalpha()
+    numbered = list(enumerate(lines, 1))[headed:]
+    return [_sample(text, f"{path}:{line}") for line, text in numbered if text.strip()]
+
+
+def _sample(text: str, where: str) -> float:
     try:
-        return [float(line) for line in lines]
-    except ValueError as error:
-        raise UserError(f"{path}: one number of GPU-seconds per line, please ({error})") from None
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise UserError(f"{where}: {text.strip()!r} is not a number of GPU-seconds, 0 or more")
+    return value

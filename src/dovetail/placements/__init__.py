@@ -18,4 +18,6 @@ BUILTIN: dict[str, type[Placement]] = {
     "topology": Topology,
 }
 
-PLACEMENTS: Registry[Placement] = Registry("placement", BUILTIN)
+PLACEMENTS: Registry[Placement] = Registry(
+    "placement", BUILTIN, "dovetail.placements", ("place", "relaxed")
+)

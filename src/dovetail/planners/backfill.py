@@ -99,6 +99,7 @@ class Easy(Backfill):
         promise: Reservation | None = None
         starts: list[Action] = []
         closed: set[Lane] = set()
+        all_need_devices = all(lane.size for lane in self.open_lanes)
         for entry, lane in self.in_order(heads, closed):
             job, found = entry[3], None
             if lane.size <= draft.cluster.idle:
@@ -114,7 +115,7 @@ class Easy(Backfill):
                 timeline.add_running(self.view.now + self.view.time_left(job), found)
             elif promise is None:
                 promise = timeline.reserve(lane)
-            if not draft.cluster.idle:
+            if not draft.cluster.idle and all_need_devices:
                 break
         return starts
 
@@ -127,6 +128,7 @@ class Conservative(Backfill):
         view, draft = self.view, Draft(self.view.cluster, self.placement)
         profile = Profile(view.now, view.cluster.idle, self.ends)
         starts: list[Action] = []
+        all_need_devices = all(lane.size for lane in self.open_lanes)
         for entry, lane in self.in_order(heads, set()):
             length, found = view.time_left(entry[3]), None
             start = profile.earliest(lane.size, length, view.now)
@@ -140,7 +142,7 @@ class Conservative(Backfill):
             else:
                 profile.promises += 1
             profile.reserve(start, start + length, lane.size)
-            if not draft.cluster.idle:
+            if not draft.cluster.idle and all_need_devices:
                 break
         return starts
 

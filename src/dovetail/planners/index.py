@@ -21,7 +21,7 @@ from dovetail.core.protocols import Allocator, Placement
 from dovetail.core.view import View
 from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
-from dovetail.model.job import Job, Status
+from dovetail.model.job import RUNNING, Job, Status
 from dovetail.model.request import Request
 from dovetail.planners.reasons import why_impossible
 
@@ -124,11 +124,21 @@ class Index:
         view.running[job.spec.id] = job
         if self._by_tenant:
             view.hold(job, 1)
-        if self._preempts and job.spec.resumable:
-            if self._lists_late:
-                self._unlisted[job.spec.id] = job
-            else:
-                self._list(job, now)
+        if self._preempts:
+            self._may_be_displaced(job, now)
+
+    def _may_be_displaced(self, job: Job, now: float) -> None:
+        """A job that runs or still waits for its devices can make room; one that starts cannot.
+
+        Nor can one that waits where ranks get worse with running: it does not run, but would drift.
+        """
+        called_off = job.awaits and job.lane.slope <= 0
+        if not job.spec.resumable or not (job.status is RUNNING or called_off):
+            return
+        if self._lists_late:
+            self._unlisted[job.spec.id] = job
+        else:
+            self._list(job, now)
 
     def _list(self, job: Job, now: float) -> None:
         """List a running job among those that may be displaced, by its key at that time."""
@@ -157,12 +167,12 @@ class Index:
         view, number = self.view, job.spec.id
         view.now = now
         del view.jobs[number]
+        self._everything = True
         if job.virtual is None:
             self._unqueue(job)
             return
         if self._charges:
             self.ordering.left(job, view, done)
-        self._everything = True
         del view.running[number]
         if self._by_tenant:
             view.hold(job, -1)
@@ -173,19 +183,18 @@ class Index:
 
     def changed(self, job: Job, now: float) -> None:
         """Ask for the key of one job again."""
-        if job.entry is None:
-            return
-        lane = job.lane
-        self.view.now = now
         self._everything = True
-        if job.virtual is None:
-            lane.pull(job)
-            lane.push(job, self.ordering.key(job, self.view))
+        self.view.now = now
+        if job.virtual is not None:
+            if job.entry is not None:
+                job.lane.drop(job)
+            if self._preempts:
+                self._may_be_displaced(job, now)
+        elif job.entry is not None:
+            job.lane.pull(job)
+            job.lane.push(job, self.ordering.key(job, self.view))
             if self._watches:
                 self._watch(job)
-        else:
-            lane.drop(job)
-            self._list(job, now)
 
     def capacity_changed(self) -> None:
         """Look at every lane in the next walk."""
@@ -320,6 +329,9 @@ class Index:
 
     def _reinstate(self, job: Job, key: Any) -> None:
         lane = self.lane(job)
+        if job.status is not Status.WAITING and job.virtual is None:
+            # Stopping or suspended: it comes back through `waits`.
+            return
         self.view.jobs[job.spec.id] = job
         if job.status is Status.WAITING:
             self.waiting += 1

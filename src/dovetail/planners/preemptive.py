@@ -2,7 +2,7 @@
 
 Where only the number of devices matters (`ByCount`) the result is exactly that of walking the
 whole order with an empty cluster, found by looking at lane ends only. Where the place matters too
-(`ByPlace`), jobs from the end of the order are lifted, as few as make a place appear; those that
+(`ByPlace`), jobs from the end of the order are lifted, 1, 2, 4 …, until a place appears; those that
 still fit around it stay, and the others may find another place later in the same walk.
 """
 
@@ -13,7 +13,7 @@ from heapq import heapify, heappop, heappush
 
 from dovetail.core.draft import Draft
 from dovetail.core.lanes import Entry, Lane
-from dovetail.model.allocation import Allocation
+from dovetail.model.allocation import Allocation, Part
 from dovetail.model.errors import OverCommitted
 from dovetail.model.job import Job
 from dovetail.model.plan import Action, Change, Start, Stop
@@ -92,8 +92,13 @@ class Displacing:
             if last <= entry:
                 return
             position += 1
-            if last[2] not in self.gone:
+            if last[2] not in self.gone and not self._stuck(last[3]):
                 yield last
+
+    def _stuck(self, job: Job) -> bool:
+        """A job on a closed node frees nothing that others could use."""
+        closed = self.planner.view.cluster.closed
+        return bool(closed) and any(part.node in closed for part in _parts(job))
 
     def _extend(self) -> bool:
         """Find one more of the running jobs, from the end of the order upwards."""
@@ -195,6 +200,7 @@ class ByCount(Displacing):
         running behind it.
         """
         last_first, gone = self._last_first, self.gone
+        closed = self.planner.view.cluster.closed
         behind: list[Entry] = []
         reached = position = 0
         while reached < deficit:
@@ -204,7 +210,7 @@ class ByCount(Displacing):
             if last <= entry:
                 return None
             position += 1
-            if last[2] not in gone:
+            if last[2] not in gone and not (closed and self._stuck(last[3])):
                 behind.append(last)
                 reached += _held(last).gpus
         victims = [behind.pop()]
@@ -255,7 +261,7 @@ class ByPlace(Displacing):
             if found is not None:
                 self._settle(entry, found, behind[:done], lifted)
                 return found
-            count *= 4
+            count *= 2
         return None
 
     def _settle(self, entry: Entry, found: Allocation, lifted: list[Entry], draft: Draft) -> None:
@@ -278,6 +284,10 @@ class ByPlace(Displacing):
         ]
         fresh = [Start(job, found) for job, found in starts.items() if job not in back]
         return [*self.stops(set(back)), *moves, *fresh]
+
+
+def _parts(job: Job) -> tuple[Part, ...]:
+    return job.virtual.parts if job.virtual else ()
 
 
 def _held(entry: Entry) -> Allocation:

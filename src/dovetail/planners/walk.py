@@ -17,6 +17,7 @@ from typing import Any
 
 from dovetail.core.draft import Draft
 from dovetail.core.lanes import Entry, Lane
+from dovetail.core.view import Amounts
 from dovetail.model.job import Job
 from dovetail.model.plan import Action, Reason, Start
 from dovetail.planners.index import Index
@@ -32,19 +33,18 @@ Head = tuple[float, Entry, Lane, Iterator[Entry] | None]
 class Walk(Index):
     """Plans one domain by walking the order of its waiting jobs."""
 
-    def plan(self, now: float) -> tuple[list[Action], float | None]:
-        """The actions that turn the present state into the walk's result, and when to wake."""
+    def plan(self, now: float) -> list[Action]:
+        """The actions that turn the present state into the walk's result."""
         self.view.now = now
         if not self.waiting:
-            return [], None
+            return []
         if self._lone is not None:
             found = self._glance.find(self._lone.lane.options)
             if found is not None:
-                return [_new(Start, (self._lone.spec.id, found, "fits", ()))], None
+                return [_new(Start, (self._lone.spec.id, found, "fits", ()))]
             self._seat()
-        wake = None if self._pause is None and not self._turns else self._wake_at()
         heads = self._heads()
-        return (self.walk(heads) if heads else []), wake
+        return self.walk(heads) if heads else []
 
     def _heads(self) -> list[Head]:
         """The first waiting job of every lane worth looking at, in no order."""
@@ -62,7 +62,7 @@ class Walk(Index):
             heads = [(0.0, lane.waiting[0], lane, None) for lane in lanes if lane.waiting]
         return heads
 
-    def _prefix(self, lane: Lane, extra: dict[str, int]) -> float:
+    def _prefix(self, lane: Lane, extra: dict[str, Amounts]) -> float:
         if not self._by_tenant:
             return 0.0
         return self.ordering.prefix(lane.tenant, self.view, extra)
@@ -73,7 +73,7 @@ class Walk(Index):
         strict, by_tenant = not self.ordering.skip, self._by_tenant
         draft = Draft(self.view.cluster, self.placement)
         starts: list[Action] = []
-        given: dict[str, int] = {}
+        given: dict[str, Amounts] = {}
         while heads:
             prefix, entry, lane, rest = heappop(heads)
             if by_tenant and given and prefix < self._prefix(lane, given):
@@ -88,7 +88,9 @@ class Walk(Index):
                 continue
             starts.append(Start(entry[2], found))
             if by_tenant:
-                given[lane.tenant] = given.get(lane.tenant, 0) + found.gpus
+                gpus, cpu, memory = given.get(lane.tenant, (0, 0, 0))
+                more = (found.milli_gpus, found.cpu, found.memory)
+                given[lane.tenant] = (gpus + more[0], cpu + more[1], memory + more[2])
             after = following(lane, rest)
             if after is not None:
                 heappush(heads, (self._prefix(lane, given), *after))
@@ -96,7 +98,15 @@ class Walk(Index):
                 draft.take(found)
         return starts
 
-    def _wake_at(self) -> float | None:
+    def wake_at(self) -> float | None:
+        """The next jump of a key or re-ranking, if anybody waits for it."""
+        if not self.waiting:
+            return None
+        if self._watches:
+            self.list_running()
+            turns = self._turns
+            while turns and turns[0][2][3].entry is not turns[0][2]:
+                heappop(turns)
         wake = self._turns[0][0] if self._turns else None
         pause = self._pause
         if pause is not None:

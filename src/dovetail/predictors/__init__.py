@@ -16,4 +16,6 @@ BUILTIN: dict[str, Callable[..., Predictor]] = {
     "history": History,
 }
 
-PREDICTORS: Registry[Predictor] = Registry("predictor", BUILTIN)
+PREDICTORS: Registry[Predictor] = Registry(
+    "predictor", BUILTIN, "dovetail.predictors", ("expect", "quantiles", "learn")
+)

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from dovetail.allocators import ALLOCATORS
+from dovetail.core.ordering import Ordering
 from dovetail.core.scheduler import Scheduler
 from dovetail.metrics.records import Amounts, Run, Series
 from dovetail.model.cluster import Capabilities, Cluster
@@ -108,6 +109,7 @@ def _compose(
     """Put the parts together and say what they are."""
     chosen, costs = policy(settings.policy), _costs(settings, spec)
     cluster = _acknowledging(spec.cluster) if costs.stop else spec.cluster
+    _check_progress(chosen.ordering(), costs)
     placement_text = settings.placement or chosen.placement
     predictor_text = settings.predictor or chosen.predictor
     placement = PLACEMENTS.create(_seeded(placement_text, "random", settings.seed))
@@ -141,6 +143,16 @@ def _compose(
         "seed": settings.seed,
     }
     return simulation, described
+
+
+def _check_progress(ordering: Ordering, costs: Costs) -> None:
+    """Jobs that are displaced every round before they have restarted would never end."""
+    restart = max([costs.restart, *costs.by_model.values()])
+    if ordering.preempt and ordering.pause is not None and ordering.pause <= restart:
+        raise UserError(
+            f"a round of {ordering.pause:g} s is over before a restart of {restart:g} s is: "
+            "give a longer round or a cheaper restart"
+        )
 
 
 def _jobs(trace: Trace, faults: Faults) -> Iterator[TraceJob]:
@@ -232,6 +244,8 @@ def _sizes(path: str) -> dict[str, int]:
             lines = file.read().splitlines()
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: is not a text file") from None
     for number, line in enumerate(lines[1:], 2):
         name, _, count = line.partition(",")
         if not line.strip():

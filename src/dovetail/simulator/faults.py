@@ -54,6 +54,8 @@ def read_faults(text: str | None, cluster: Cluster, seed: int) -> Faults:
             rates.update(_rates(part))
         else:
             listed.extend(_read_events(Path(part), cluster))
+    if "repair" in rates and "node_mtbf" not in rates:
+        raise UserError(f"--faults {text}: repair is for nodes that fail; give node_mtbf= too")
     nodes: Iterator[Timed] = iter(sorted(listed, key=lambda timed: timed[0]))
     if "node_mtbf" in rates:
         nodes = merge(nodes, _outages(len(cluster.nodes), rates, seed), key=lambda timed: timed[0])
@@ -83,18 +85,27 @@ def _read_events(path: Path, cluster: Cluster) -> Iterator[Timed]:
         lines = path.read_text().splitlines()
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: is not a text file") from None
     for line, row in enumerate(csv.DictReader(lines), 2):
         where = f"{path}:{line}"
-        try:
-            time = float(row["time"])
-            kind, node = row["event"], row["node"]
-        except (KeyError, TypeError, ValueError):
-            raise UserError(f"{where}: needs time (seconds), node and event") from None
+        kind, node = row.get("event"), row.get("node")
+        time = _seconds(row.get("time"))
+        if time is None or kind is None or node is None:
+            raise UserError(f"{where}: needs time (seconds, 0 or more), node and event")
         if kind not in KINDS:
             raise UserError(f"{where}: event {kind!r}{nearest(kind, list(KINDS))}")
         if node not in index:
             raise UserError(f"{where}: no node is named {node!r}; names are n0, n1, …")
         yield time, KINDS[kind](index[node])
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if 0 <= value < 1e15 else None
 
 
 def _outages(nodes: int, rates: dict[str, float], seed: int) -> Iterator[Timed]:

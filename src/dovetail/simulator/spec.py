@@ -20,6 +20,7 @@ from dovetail.model.errors import UserError
 
 KEYS = ("cpus", "mem", "type", "gpumem", "rack", "labels")
 MOST_NODES = 1_000_000
+TABLES = ("nodes", "costs", "speed")
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,8 @@ def _nodes(count: int, gpus: int, keys: dict[str, Any], where: str, first: int) 
     labels = keys.get("labels", ())
     if isinstance(labels, str):
         labels = labels.split("/")
+    if not all(isinstance(label, str) for label in _listed(labels, f"{where}: labels")):
+        raise UserError(f"{where}: labels must be words")
     return [
         Node(
             name=f"n{first + index}",
@@ -111,23 +114,55 @@ def _read_file(path: Path) -> ClusterSpec:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: not a TOML file: {error}") from None
     for key in data:
-        if key not in ("nodes", "costs", "speed"):
-            raise UserError(f"{path}: unknown table {key!r}{nearest(key, ['nodes', 'costs'])}")
+        if key not in TABLES:
+            raise UserError(f"{path}: unknown table {key!r}{nearest(key, list(TABLES))}")
     nodes: list[Node] = []
-    for table in data.get("nodes", []):
-        keys = dict(table)
+    for table in _listed(data.get("nodes", []), f"{path}: nodes"):
+        keys = dict(_table(table, f"{path}: each of nodes"))
         count, gpus = keys.pop("count", 1), keys.pop("gpus", 0)
         if not isinstance(count, int) or not isinstance(gpus, int) or gpus < 0:
             raise UserError(f"{path}: count and gpus must be whole numbers")
         nodes.extend(_nodes(count, gpus, keys, str(path), len(nodes)))
     if not nodes:
         raise UserError(f"{path}: has no [[nodes]] table")
-    return ClusterSpec(Cluster(nodes), _costs(data.get("costs", {}), path), data.get("speed", {}))
+    costs = _costs(_table(data.get("costs", {}), f"{path}: costs"), path)
+    speed = _table(data.get("speed", {}), f"{path}: speed")
+    factors = {kind: _number(value, f"{path}: speed of {kind}") for kind, value in speed.items()}
+    if not all(factors.values()):
+        raise UserError(f"{path}: a speed of 0 would let jobs run for ever")
+    return ClusterSpec(Cluster(nodes), costs, factors)
 
 
 def _costs(table: dict[str, Any], path: Path) -> dict[str, Any]:
     known = [f.name for f in fields(Costs)]
-    for key in table:
+    costs: dict[str, Any] = {}
+    for key, value in table.items():
         if key not in known:
             raise UserError(f"{path}: unknown cost {key!r}{nearest(key, known)}")
-    return dict(table)
+        where = f"{path}: cost {key}"
+        if key == "by_model":
+            models = _table(value, where).items()
+            costs[key] = {model: _number(cost, f"{where} of {model}") for model, cost in models}
+        else:
+            costs[key] = _number(value, where)
+    if costs.get("checkpoint_every") == 0:
+        raise UserError(f"{path}: checkpoint_every must be more than 0 seconds")
+    return costs
+
+
+def _number(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
+        raise UserError(f"{where} is {value!r}; it must be a number of at least 0")
+    return float(value)
+
+
+def _table(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise UserError(f"{where} must be a table, not {value!r}")
+    return value
+
+
+def _listed(value: Any, where: str) -> list[Any] | tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise UserError(f"{where} must be a list, not {value!r}")
+    return value

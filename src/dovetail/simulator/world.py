@@ -13,7 +13,7 @@ from dovetail.core.protocols import Speed
 from dovetail.model.allocation import Allocation, classify
 from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
-from dovetail.model.event import Event, Failed, Finished, Started, Stopped
+from dovetail.model.event import Cancelled, Event, Failed, Finished, Started, Stopped
 from dovetail.model.plan import Action, Change, Resume, Start, Stop, Suspend
 from dovetail.model.trace import TraceJob
 
@@ -28,6 +28,7 @@ class Life:
         "breaks",
         "done",
         "epoch",
+        "origin",
         "outcome",
         "overhead",
         "rate",
@@ -42,6 +43,8 @@ class Life:
         #: seconds of work into each coming attempt at which it breaks
         self.breaks = breaks
         self.done = 0.0
+        #: work that was done when the present attempt began
+        self.origin = 0.0
         self.epoch = 0
         self.starts = 0
         self.since = 0.0
@@ -104,12 +107,12 @@ class World:
             life = lives.get(number)
             if life is None or life.epoch != epoch:
                 continue
-            if type(event) is Finished:
+            if type(event) is Finished or type(event) is Cancelled:
                 life.epoch += 1
             elif type(event) is Failed:
                 self._halt(life, now)
                 life.breaks = life.breaks[1:]
-                life.done = self.costs.kept(life.done, life.spec.resumable)
+                life.done = life.origin = self.costs.kept(life.done, life.spec.resumable)
                 event = event._replace(kept=life.done)
             batch.append(event)
 
@@ -122,6 +125,8 @@ class World:
             elif isinstance(action, (Stop, Suspend)):
                 self._stop(self.lives[action.job], now)
             elif isinstance(action, Resume):
+                if action.awaits:
+                    continue
                 self._run(self.lives[action.job], now, action.allocation, self.costs.resume)
             elif isinstance(action, Change):
                 self._change(self.lives[action.job], now, action.allocation)
@@ -132,7 +137,7 @@ class World:
             held = life.allocation
             if held is not None and any(part.node == node for part in held.parts):
                 self._halt(life, now)
-                life.done = self.costs.kept(life.done, life.spec.resumable)
+                life.done = life.origin = self.costs.kept(life.done, life.spec.resumable)
 
     def _start(self, life: Life, now: float, allocation: Allocation) -> None:
         overhead = self.costs.start(life.spec.model, life.starts)
@@ -150,9 +155,11 @@ class World:
         life.rate = rate = self.speed.rate(life.spec, allocation, self.cluster)
         left = life.work - life.done
         event: Event
-        if life.breaks and life.breaks[0] < left:
-            left = life.breaks[0]
+        if life.breaks and life.origin + life.breaks[0] < life.work:
+            left = max(0.0, life.origin + life.breaks[0] - life.done)
             event = Failed(number, "it broke, as drawn or recorded")
+        elif life.outcome == "cancelled":
+            event = Cancelled(number)
         elif life.outcome != "finished":
             event = Failed(number, f"recorded as {life.outcome}", final=True)
         else:
@@ -182,6 +189,8 @@ class World:
 
     def _change(self, life: Life, now: float, allocation: Allocation) -> None:
         assert life.allocation is not None
-        overhead = self.costs.change(classify(life.allocation, allocation), life.spec.model)
+        cost = self.costs.change(classify(life.allocation, allocation), life.spec.model)
+        # What is left of a start that the change interrupts is still to be paid.
+        overhead = max(cost, life.since + life.overhead - now)
         self._halt(life, now)
         self._run(life, now, allocation, overhead)

@@ -29,8 +29,8 @@ class Locality:
             kind = cluster.nodes[allocation.parts[0].node].type
             rate *= self.type_factors.get(kind, 1.0)
         if self.span_penalty and len(allocation.parts) > 1:
-            widest = cluster.most
-            needed = -(-allocation.gpus // widest)
-            if len(allocation.parts) > needed:
+            # Parts of several groups, or several shares, may lie on one node.
+            used = len({part.node for part in allocation.parts})
+            if used > max(1, -(-allocation.gpus // max(cluster.most, 1))):
                 rate /= 1.0 + self.span_penalty
         return rate

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from dovetail.core.protocols import Bound
-from dovetail.model.allocation import Allocation
+from dovetail.model.allocation import Allocation, allocation_of
 from dovetail.model.cluster import Cluster
 from dovetail.model.errors import UserError
 from dovetail.model.job import JobSpec
@@ -50,12 +50,28 @@ class Partitions:
 
     def bind(self, domain: int, allocation: Allocation) -> Bound | str:
         """Take it from the partition and shift node numbers to the physical ones."""
-        self._views[domain].take(allocation)
+        self._views[domain].take(allocation, closed_too=True)
         return Bound(_shift(allocation, self._starts[domain]))
 
     def release(self, domain: int, allocation: Allocation) -> None:
         """Give it back to the partition."""
         self._views[domain].release(allocation)
+
+    def virtual(self, domain: int, allocation: Allocation) -> Allocation:
+        """Physical nodes in the numbers of the partition."""
+        return _shift(allocation, -self._starts[domain])
+
+    def hold(self, allocation: Allocation) -> None:
+        """Occupy each part in the partition that owns its node."""
+        for part in allocation.parts:
+            for view, index in self._owner(part.node):
+                view.take(allocation_of((part._replace(node=index),)), closed_too=True)
+
+    def free(self, allocation: Allocation) -> None:
+        """Free each part in the partition that owns its node."""
+        for part in allocation.parts:
+            for view, index in self._owner(part.node):
+                view.release(allocation_of((part._replace(node=index),)))
 
     def close(self, node: int, reason: str) -> None:
         """Close the node in the partition that owns it."""

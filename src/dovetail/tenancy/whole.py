@@ -34,6 +34,16 @@ class Whole:
     def release(self, domain: int, allocation: Allocation) -> None:
         """Nothing beyond the physical cluster to keep."""
 
+    def virtual(self, domain: int, allocation: Allocation) -> Allocation:
+        """Views speak of the same nodes."""
+        return allocation
+
+    def hold(self, allocation: Allocation) -> None:
+        """Nothing beyond the physical cluster to keep."""
+
+    def free(self, allocation: Allocation) -> None:
+        """Nothing beyond the physical cluster to keep."""
+
     def close(self, node: int, reason: str) -> None:
         """Nothing beyond the physical cluster to keep."""
 

@@ -54,7 +54,7 @@ BUILTIN: dict[str, Callable[[], Reader]] = {
     "synergy": Synergy,
 }
 
-FORMATS: Registry[Reader] = Registry("traces", BUILTIN)
+FORMATS: Registry[Reader] = Registry("trace format", BUILTIN, "dovetail.traces")
 
 
 def reader(text: str) -> Reader:

@@ -43,7 +43,7 @@ KINDS: dict[str, Callable[..., Generator]] = {
     "tiresias480": Tiresias480,
 }
 
-GENERATORS: Registry[Generator] = Registry("generators", KINDS)
+GENERATORS: Registry[Generator] = Registry("kind of generated trace", KINDS, "dovetail.generators")
 
 
 def generate(

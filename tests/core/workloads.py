@@ -1,0 +1,120 @@
+"""Random workloads: small, with integer times and many ties, because ties are where bugs live."""
+
+from __future__ import annotations
+
+import os
+from random import Random
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from workbench import spec
+
+from dovetail.model.job import JobSpec
+from dovetail.model.request import Request, gang
+from dovetail.traces.table import instances
+
+#: one shape each: plain, many nodes, mixed sizes, racks, two types, CPU and memory limits
+CLUSTERS = (
+    "2x4",
+    "4x2",
+    "1x8",
+    "1x4+2x2",
+    "4x2,rack=2",
+    "1x4,type=A+2x2,type=B",
+    "2x4,cpus=8,mem=4",
+)
+
+TENANTS = ("red", "blue")
+
+EFFORT = float(os.environ.get("DOVETAIL_TEST_EFFORT", "1"))
+"""How many times the usual number of examples to try: 20 for a long search."""
+
+
+def effort(examples: int) -> settings:
+    """That many examples, times the effort asked for."""
+    return settings(max_examples=max(1, round(examples * EFFORT)))
+
+
+@st.composite
+def plain_jobs(draw: st.DrawFn, gpus: int = 8, most: int = 12) -> list[JobSpec]:
+    """Gangs of whole GPUs, submitted within few seconds, of few seconds' length."""
+    shapes = st.tuples(
+        st.integers(0, 6),
+        st.sampled_from([size for size in (1, 1, 2, 2, 3, 4, 8) if size <= gpus]),
+        st.integers(1, 6),
+        st.integers(0, 2),
+    )
+    rows = sorted(draw(st.lists(shapes, min_size=1, max_size=most)), key=lambda row: row[0])
+    return [
+        spec(number, size, at, length=length, priority=float(priority))
+        for number, (at, size, length, priority) in enumerate(rows)
+    ]
+
+
+REQUESTS: tuple[Request, ...] = (
+    *(gang(size) for size in (1, 1, 2, 2, 3, 4, 8, 9)),
+    gang(0, cpu=1000),
+    gang(2, cpu=4000, memory=1024),
+    gang(1, memory=2048),
+    gang(1, share=500),
+    gang(1, share=300),
+    gang(2, types=("B",)),
+    gang(1, types=("B", "A")),
+    instances(2, 2),
+)
+"""Whole GPUs, too many GPUs, none, CPU and memory, shares, types, replicas."""
+
+
+@st.composite
+def any_jobs(draw: st.DrawFn, most: int = 10, shares: bool = True) -> list[JobSpec]:
+    """All kinds of jobs."""
+    requests = [each for each in REQUESTS if shares or each.milli_gpus == each.gpus * 1000]
+    rows = draw(
+        st.lists(
+            st.tuples(
+                st.integers(0, 6),
+                st.sampled_from(requests),
+                st.integers(0, 6),
+                st.integers(0, 2),
+                st.sampled_from(TENANTS),
+                st.sampled_from([None, 4.0, 9.0, 30.0]),
+                st.sampled_from([True, True, True, False]),
+            ),
+            min_size=1,
+            max_size=most,
+        )
+    )
+    return [
+        spec(
+            number,
+            at=at,
+            length=length,
+            request=request,
+            priority=float(priority),
+            tenant=tenant,
+            deadline=None if within is None else at + within,
+            resumable=resumable,
+        )
+        for number, (at, request, length, priority, tenant, within, resumable) in enumerate(
+            sorted(rows, key=lambda row: row[0])
+        )
+    ]
+
+
+def fixed_jobs(count: int, seed: int, gpus: int = 4, span: int = 60) -> list[JobSpec]:
+    """A workload that is the same on every machine and in every run."""
+    draw = Random(seed)
+    times = sorted(draw.randrange(span) for _ in range(count))
+    return [
+        spec(
+            number,
+            draw.choice([1, 1, 2, gpus]),
+            at,
+            length=draw.randrange(1, 25),
+            priority=float(draw.randrange(3)),
+            tenant=draw.choice(TENANTS),
+            deadline=at + draw.randrange(10, 200),
+            resumable=draw.random() < 0.9,
+        )
+        for number, at in enumerate(times)
+    ]

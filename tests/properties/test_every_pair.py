@@ -1,0 +1,263 @@
+"""What must hold for every ordering with every placement, on any workload.
+
+Parametrised over the tables of built-ins: a new ordering or placement is tested by being listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from workbench import Instant, World, scheduler, spec
+from workloads import CLUSTERS, any_jobs, effort, plain_jobs
+
+from dovetail.allocators.proportional import Proportional
+from dovetail.core.scheduler import Scheduler
+from dovetail.model.cluster import Cluster
+from dovetail.model.costs import Costs
+from dovetail.model.event import Failed, NodeDown, NodeUp, Submitted
+from dovetail.model.job import JobSpec
+from dovetail.model.plan import Change, Stop, Suspend
+from dovetail.model.request import gang
+from dovetail.orderings import BUILTIN as ORDERINGS
+from dovetail.placements import BUILTIN as PLACEMENTS
+from dovetail.placements import PLACEMENTS as PLACEMENT_REGISTRY
+from dovetail.planners import planner_for
+from dovetail.recipes import policy as policy_of
+
+VARIANTS = (
+    "fifo:skip=true",
+    "fifo:preempt=true",
+    "fifo:backfill=easy",
+    "fifo:backfill=conservative",
+    "sjf:skip=true",
+    "sjf:backfill=easy",
+    "srtf:preempt=false",
+    "priority:preempt=true",
+    "las:round=2",
+    "las:thresholds=3/9",
+    "las:thresholds=3/9,promote=1",
+    "gittins:round=2,thresholds=3/9",
+    "deadline:admission=reject,skip=true",
+    "finish-time-fairness:round=2",
+    "dominant-share:skip=false",
+    "fair-share:half_life=5",
+)
+"""Parameters that lead elsewhere in the planners."""
+
+PAIRS = [(o, p) for o in ORDERINGS for p in PLACEMENTS]
+PAIRS += [(o, p) for o in VARIANTS for p in ("best-fit", "consolidated")]
+
+every_pair = pytest.mark.parametrize(("policy", "placement"), PAIRS)
+
+
+class Observer:
+    """Looks over the shoulder of a scheduler: every plan is asked for twice and must be pure."""
+
+    def __init__(self, cluster: str, policy: str, placement: str, restart: float) -> None:
+        self.asked = 0
+        costs = Costs(restart=restart)
+        chosen, where = policy_of(policy), PLACEMENT_REGISTRY.create(placement)
+
+        def watched(view: Cluster) -> Any:
+            planner = planner_for(view, chosen.ordering(), where, Proportional(), costs)
+            planner.plan = self.observed(planner, planner.plan)  # type: ignore[method-assign]
+            return planner
+
+        self.scheduler = scheduler(cluster, planner=watched, costs=costs)
+
+    def observed(self, planner: Any, plan: Callable[[float], Any]) -> Callable[[float], Any]:
+        def ask(now: float) -> Any:
+            self.asked += 1
+            before = self.state(planner)
+            first = plan(now)
+            assert self.state(planner) == before, "planning changed what it looked at"
+            assert plan(now) == first, "the same input gave another plan"
+            return first
+
+        return ask
+
+    def state(self, planner: Any) -> Any:
+        cluster = self.scheduler.cluster
+        books = (bytes(cluster.free), list(cluster.masks), list(cluster.cpu), dict(cluster.shared))
+        jobs = [
+            (job.spec.id, str(job.status), job.allocation) for job in planner.view.jobs.values()
+        ]
+        stored = planner.snapshot()
+        return books, jobs, {**stored, "now": None, "turns": sorted(stored["turns"])}
+
+    def assert_settled(self) -> None:
+        """Planning again on the result, with open eyes, wants nothing more."""
+        for planner in self.scheduler.planners:
+            planner.capacity_changed()
+            assert planner.plan(self.scheduler.now) == []
+
+
+def assert_gangs_whole(decider: Scheduler) -> None:
+    for job in decider.jobs.values():
+        if job.allocation is not None:
+            held = sum(part.devices.bit_count() for part in job.allocation.parts)
+            assert held == job.allocation.gpus == job.spec.request.gpus
+            each = job.spec.request.alternatives[0].groups[0].each.gpus
+            if each:
+                sizes = [part.devices.bit_count() for part in job.allocation.parts]
+                assert not any(size % each for size in sizes), "a replica was torn"
+
+
+def assert_nobody_lost(world: World, submitted: set[int], instant: Instant) -> None:
+    submitted |= {event.spec.id for event in instant.batch if isinstance(event, Submitted)}
+    inside = set(world.scheduler.jobs)
+    assert inside | set(world.ended) == submitted
+    assert not inside & set(world.ended)
+
+
+def assert_nobody_was_torn_away(world: World, instant: Instant) -> None:
+    """A policy never stops a job that cannot resume."""
+    for action in instant.plan.actions:
+        if isinstance(action, Stop | Suspend | Change):
+            assert world.scheduler.jobs[action.job].spec.resumable, action
+
+
+def assert_everything_returned(world: World) -> None:
+    for cluster in (world.scheduler.cluster, world.machines):
+        fresh = cluster.emptied()
+        assert cluster.masks == fresh.masks
+        assert cluster.cpu == fresh.cpu
+        assert cluster.memory == fresh.memory
+        assert not cluster.shared
+
+
+def observe(world: World, check: Callable[[Instant], None] = lambda instant: None) -> None:
+    """Run to the end and look at every instant."""
+    submitted: set[int] = set()
+    for instant in world.instants():
+        world.scheduler.validate()
+        assert_gangs_whole(world.scheduler)
+        assert_nobody_lost(world, submitted, instant)
+        assert_nobody_was_torn_away(world, instant)
+        assert instant.plan.wake_at is None or instant.plan.wake_at >= instant.now
+        check(instant)
+
+
+@every_pair
+@effort(8)
+@given(cluster=st.sampled_from(CLUSTERS), jobs=any_jobs())
+def test_all_jobs_are_served_whole_and_once(
+    policy: str, placement: str, cluster: str, jobs: list[JobSpec]
+) -> None:
+    world = World(scheduler(cluster, policy, placement), jobs)
+    observe(world)
+    assert set(world.ended.values()) <= {"done", "rejected"}
+    assert sorted(world.ended) == [job.id for job in jobs]
+    done = [job for job in jobs if world.ended[job.id] == "done"]
+    demand = sum((job.estimate or 0.0) * job.request.milli_gpus for job in done)
+    assert world.scheduler.served[0] == demand
+    assert_everything_returned(world)
+
+
+@every_pair
+@effort(5)
+@given(
+    cluster=st.sampled_from(CLUSTERS),
+    jobs=any_jobs(most=9, shares=False),
+    restart=st.sampled_from([0.0, 2.0]),
+)
+def test_planning_is_pure_repeatable_and_settles(
+    policy: str, placement: str, cluster: str, jobs: list[JobSpec], restart: float
+) -> None:
+    observer = Observer(cluster, policy, placement, restart)
+    world = World(observer.scheduler, jobs)
+    observe(world, lambda instant: observer.assert_settled())
+    assert observer.asked
+
+
+def test_planning_settles_with_shares_too() -> None:
+    shares = [spec(number, request=gang(1, share=500)) for number in (1, 2)]
+    observer = Observer("1x1", "fifo", "best-fit", 0.0)
+    world = World(observer.scheduler, [*shares, spec(3, at=1)])
+    observe(world, lambda instant: observer.assert_settled())
+
+
+@every_pair
+@effort(3)
+@given(cluster=st.sampled_from(CLUSTERS), jobs=any_jobs())
+def test_the_same_input_gives_the_same_plans(
+    policy: str, placement: str, cluster: str, jobs: list[JobSpec]
+) -> None:
+    runs = [World(scheduler(cluster, policy, placement), jobs).run() for _ in range(2)]
+    assert runs[0] == runs[1]
+
+
+def breakdown(which: int) -> Callable[[World], Failed | None]:
+    """Some running job breaks, if there is one."""
+
+    def pick(world: World) -> Failed | None:
+        running = sorted(number for number, life in world.lives.items() if life.running)
+        return Failed(running[which % len(running)], "broke") if running else None
+
+    return pick
+
+
+@st.composite
+def troubles(draw: st.DrawFn) -> list[tuple[float, Any]]:
+    """Nodes that go and come back, and jobs that break."""
+    happenings: list[tuple[float, Any]] = []
+    for _ in range(draw(st.integers(1, 3))):
+        at, pause = draw(st.integers(0, 12)), draw(st.integers(1, 5))
+        happenings += [(float(at), NodeDown(0)), (float(at + pause), NodeUp(0))]
+    for _ in range(draw(st.integers(0, 3))):
+        happenings.append((float(draw(st.integers(0, 12))), breakdown(draw(st.integers(0, 3)))))
+    return happenings
+
+
+@every_pair
+@effort(5)
+@given(
+    cluster=st.sampled_from(CLUSTERS),
+    jobs=any_jobs(),
+    happenings=troubles(),
+    retries=st.integers(0, 2),
+)
+def test_nobody_is_lost_when_things_go_wrong(
+    policy: str,
+    placement: str,
+    cluster: str,
+    jobs: list[JobSpec],
+    happenings: list[tuple[float, Any]],
+    retries: int,
+) -> None:
+    willing = [job._replace(retries=retries) for job in jobs]
+    world = World(scheduler(cluster, policy, placement), willing, happenings)
+    observe(world)
+    assert set(world.ended.values()) <= {"done", "rejected", "failed"}
+    assert sorted(world.ended) == [job.id for job in jobs]
+    assert_everything_returned(world)
+
+
+SLOW = [*ORDERINGS, *(variant.replace("round=2", "round=20") for variant in VARIANTS)]
+
+
+def run_slowly(
+    policy: str, placement: str, cluster: str, jobs: list[JobSpec], delays: tuple[int, int]
+) -> None:
+    decider = scheduler(cluster, policy, placement, acknowledged=True)
+    world = World(decider, jobs, start_delay=delays[0], stop_delay=delays[1])
+    observe(world)
+    assert set(world.ended.values()) <= {"done", "rejected"}
+    assert sorted(world.ended) == [job.id for job in jobs]
+    assert_everything_returned(world)
+
+
+delays = st.tuples(st.integers(0, 3), st.integers(0, 3))
+
+
+@pytest.mark.parametrize("policy", SLOW)
+@effort(8)
+@given(cluster=st.sampled_from(["2x4", "4x2", "1x8"]), jobs=plain_jobs(), delays=delays)
+def test_executors_that_take_their_time_never_hold_more_than_there_is(
+    policy: str, cluster: str, jobs: list[JobSpec], delays: tuple[int, int]
+) -> None:
+    run_slowly(policy, "best-fit", cluster, jobs, delays)
