@@ -210,7 +210,6 @@ def test_a_placement_in_a_local_file_works_too(trace: str, dovetail: Callable[..
     assert answer.code == 0
 
 
-@pytest.mark.xfail(strict=True, reason="the second file is evaluated in the first one's module")
 def test_two_local_files_of_one_name_do_not_get_mixed_up(
     tmp_path: Path, dovetail: Callable[..., Any]
 ) -> None:

@@ -244,6 +244,39 @@ def test_news_of_a_job_that_lost_its_node_meanwhile_changes_nothing(late: Event)
     assert made.status(0) == "waiting"
 
 
+@pytest.fixture
+def crossed() -> Stage:
+    """Job 2 is reserved on node 0, where job 0 is stopping; job 1 runs on node 1."""
+    made = Stage("2x4")
+    made.submit(0, 4, 0.0, 100.0)
+    made.submit(1, 4, 0.0, 60.0)
+    made.step(0.0, Started(0, on(0, 0b1111)), Started(1, on(1, 0b1111)))
+    assert starts(made.submit(2, 4, 5.0, 1.0)) == [(2, (0,))]
+    return made
+
+
+def test_devices_released_by_a_node_that_dies_in_the_same_instant_are_not_used(
+    crossed: Stage,
+) -> None:
+    plan = crossed.step(6.0, Stopped(0), Finished(1), NodeDown(0))
+    assert starts(plan) == [(2, ())]
+    assert plan.actions[0].allocation == on(1, 0b1111)
+
+
+def test_a_node_that_dies_with_a_stopping_job_takes_the_reserved_start_along(
+    crossed: Stage,
+) -> None:
+    crossed.step(6.0, Finished(1))
+    plan = crossed.step(7.0, NodeDown(0))
+    assert starts(plan) == [(2, ())]
+    assert plan.actions[0].allocation == on(1, 0b1111)
+
+
+def test_a_job_cancelled_when_its_devices_are_released_is_not_started(crossed: Stage) -> None:
+    plan = crossed.step(6.0, Stopped(0), Cancelled(2))
+    assert 2 not in [number for number, _ in starts(plan)]
+
+
 # ---- ranks while nothing runs yet --------------------------------------------------------------
 
 

@@ -281,6 +281,13 @@ def test_a_move_onto_devices_that_are_being_released_waits_for_them(slow: Stage)
     assert not [a for a in plan.actions if isinstance(a, Change) and not getattr(a, "awaits", ())]
 
 
+def test_a_resize_onto_devices_that_are_being_released_waits_for_them(slow: Stage) -> None:
+    slow.step(1.0, Submitted(spec(1, 2, at=1)), then=[Start(1, on(1, 0b0011))])
+    slow.step(1.0, Started(1, on(1, 0b0011)))
+    plan = slow.step(2.0, then=[Stop(1), Change(0, on(1, 0b0001, memory=800))])
+    assert not [a for a in plan.actions if isinstance(a, Change) and not getattr(a, "awaits", ())]
+
+
 def test_victims_of_a_scripted_scheduler_are_told_to_the_planner(stage: Stage) -> None:
     stage.planner.heard.clear()
     stage.step(30.0, then=[Stop(0)])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from workbench import spec
 
 from dovetail.model.job import JobSpec
-from dovetail.model.request import Request, gang
+from dovetail.model.request import Alternative, Group, Mode, Replica, Request, gang
 from dovetail.traces.table import instances
 
 #: one shape each: plain, many nodes, mixed sizes, racks, two types, CPU and memory limits
@@ -65,10 +65,28 @@ REQUESTS: tuple[Request, ...] = (
 """Whole GPUs, too many GPUs, none, CPU and memory, shares, types, replicas."""
 
 
+FLEXIBLE: tuple[Request, ...] = (
+    Request((Alternative((Group(4, Replica(), 2),)),)),
+    Request((Alternative((Group(4, Replica(2), 1),)), Alternative((Group(1, Replica(), 1),)))),
+    Request((Alternative((Group(3, Replica(), 3), Group(1, Replica(0, cpu=500), 1))),)),
+    Request(
+        (Alternative((Group(2, Replica(), 1),), ("B", "A")), Alternative((Group(4, Replica(), 4),)))
+    ),
+    Request(
+        (Alternative((Group(1, Replica(memory=4096), 1),)),),
+        modes=(Mode("plain"), Mode("lean", 0.25, 2.0)),
+    ),
+)
+"""Widths, alternatives, several groups, types by alternative, modes."""
+
+
 @st.composite
-def any_jobs(draw: st.DrawFn, most: int = 10, shares: bool = True) -> list[JobSpec]:
+def any_jobs(
+    draw: st.DrawFn, most: int = 10, shares: bool = True, flexible: bool = False
+) -> list[JobSpec]:
     """All kinds of jobs."""
     requests = [each for each in REQUESTS if shares or each.milli_gpus == each.gpus * 1000]
+    requests += FLEXIBLE if flexible else ()
     rows = draw(
         st.lists(
             st.tuples(

@@ -155,6 +155,13 @@ class Books:
         del self.jobs[job.spec.id]
         self.ended.append((job, reason))
 
+    def _still_due(self, action: Action) -> bool:
+        """Has the job of a dispatched start not let go again within the same batch?"""
+        if not isinstance(action, Start | Resume):
+            return True
+        job = self.jobs.get(action.job)
+        return job is not None and job.allocation is action.allocation
+
     def parts(self, job: Job) -> tuple[Part, ...]:
         """Everything a job occupies in fact: held, kept while suspended, or being released."""
         kept = job.residual[0].parts if job.residual else ()
@@ -193,7 +200,8 @@ class Books:
             if job.awaits:
                 again = Start(action.job, action.allocation, action.cause)
                 return Stop(action.job, action.cause), again
-            if job.virtual and classify(job.virtual, action.allocation) is Difference.MOVE:
+            in_place = (Difference.NONE, Difference.IN_PLACE)
+            if job.virtual and classify(job.virtual, action.allocation) not in in_place:
                 return (Stop(action.job, action.cause),)
         return (action,)
 

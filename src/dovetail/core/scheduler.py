@@ -16,11 +16,9 @@ from dovetail.model import event as events
 from dovetail.model.allocation import NOTHING, Allocation, allocation_of
 from dovetail.model.event import ORDER, Event
 from dovetail.model.job import Job, Status
-from dovetail.model.plan import EMPTY, Plan, Reason, Reject
+from dovetail.model.plan import EMPTY, Action, Plan, Reason, Reject
 
 DONE = Status.DONE
-IDLE = frozenset({WAITING, SUSPENDED})
-"""States in which news of an end is late: the job was let go of before."""
 
 
 class Scheduler(Books):
@@ -37,7 +35,10 @@ class Scheduler(Books):
             self.planners[0].advance(now)
         for event in batch:
             NOTE[type(event)](self, event)
-        actions, self._owed = self._owed, []
+        actions: list[Action] = []
+        if self._owed:
+            actions = [action for action in self._owed if self._still_due(action)]
+            self._owed = []
         for domain, planner in self._sole or list(self._due.items()):
             wanted = planner.plan(now)
             if wanted:
@@ -77,7 +78,7 @@ class Scheduler(Books):
 
     def _finished(self, event: events.Finished) -> None:
         job = self.jobs.get(event.job)
-        if job is None or job.status in IDLE:
+        if job is None or job.status is WAITING or job.status is SUSPENDED:
             return
         self._let_go(job, done=True)
         self.predictor.learn(job.spec, job.attained)

@@ -48,6 +48,8 @@ class Index:
         kind = type(ordering)
         self._pause = ordering.pause
         self._selective = (ordering.skip or ordering.preempt) and ordering.backfill == "none"
+        #: does the order change with time alone?
+        self.timed = self._pause is not None or kind.turn is not Ordering.turn
         self._preempts = ordering.preempt
         self._charges = kind.left is not Ordering.left
         self._watches = kind.turn is not Ordering.turn
@@ -199,11 +201,6 @@ class Index:
     def capacity_changed(self) -> None:
         """Look at every lane in the next walk."""
         self._everything = True
-
-    @property
-    def timed(self) -> bool:
-        """Does the order change with time alone?"""
-        return self._pause is not None or self._watches
 
     def advance(self, now: float) -> None:
         """Bring keys that change with time up to date."""

@@ -8,6 +8,7 @@ still fit around it stay, and the others may find another place later in the sam
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
@@ -68,7 +69,7 @@ class Displacing:
         self._rank_time = planner.rank_time
         #: running jobs, last first, as far as anybody asked; and where to continue in each lane
         self._last_first: list[Entry] = []
-        self._tails: list[Tail] | None = None
+        self._tails: list[Tail] | None = None  # sorted
 
     def displace(self, last: Entry, winner: Job) -> None:
         """Take a running job off; it becomes a head itself and may be admitted again."""
@@ -106,14 +107,13 @@ class Displacing:
         if tails is None:
             lanes = [lane for lane in self.planner.lanes if lane.running]
             tails = self._tails = [self._tail(lane, -1) for lane in lanes]
+            tails.sort()
         if not tails:
             return False
-        last, lane, index = best = max(tails)
+        last, lane, index = tails.pop()
         self._last_first.append(last)
         if len(lane.running) > -index:
-            tails[tails.index(best)] = self._tail(lane, index - 1)
-        else:
-            tails.remove(best)
+            insort(tails, self._tail(lane, index - 1))
         return True
 
     def _tail(self, lane: Lane, index: int) -> Tail:
@@ -154,6 +154,9 @@ class ByCount(Displacing):
                 victims = self._overflowing(entry, size - idle)
                 if victims is None:
                     failed = size
+                    if size == 1 and not idle:
+                        # Not even the smallest job can displace anyone: nobody else will.
+                        break
                     continue
                 for victim in victims:
                     self.displace(victim, entry[3])
