@@ -36,11 +36,16 @@ def effort(examples: int) -> settings:
 
 
 @st.composite
-def plain_jobs(draw: st.DrawFn, gpus: int = 8, most: int = 12) -> list[JobSpec]:
+def plain_jobs(
+    draw: st.DrawFn,
+    gpus: int = 8,
+    most: int = 12,
+    sizes: tuple[int, ...] = (1, 1, 2, 2, 3, 4, 8),
+) -> list[JobSpec]:
     """Gangs of whole GPUs, submitted within few seconds, of few seconds' length."""
     shapes = st.tuples(
         st.integers(0, 6),
-        st.sampled_from([size for size in (1, 1, 2, 2, 3, 4, 8) if size <= gpus]),
+        st.sampled_from([size for size in sizes if size <= gpus]),
         st.integers(1, 6),
         st.integers(0, 2),
     )

@@ -44,6 +44,7 @@ def assert_all_finished(result: dict[str, Any], jobs: int) -> None:
         ("sjf:skip=true", "count", 3940.3),
         ("srtf", "count", 2788.2),
         ("srsf", "count", 2540.6),
+        ("smallest-first:preempt=true", "count", 5382.4),
         ("fifo", "consolidated", 15001.2),
         ("fifo:skip=true", "consolidated", 5732.0),
     ],
@@ -55,20 +56,21 @@ def test_480_generated_jobs_on_15x4(policy: str, placement: str, mean: float) ->
 
 
 @pytest.mark.parametrize(
-    ("policy", "median", "p95", "makespan"),
+    ("policy", "median", "p95", "makespan", "preemptions"),
     [
-        ("fifo", 14123.0, 27006.8, 43878),
-        ("fifo:skip=true", 2001.0, 22669.4, 45644),
+        ("fifo", 14123.0, 27006.8, 43878, 0),
+        ("fifo:skip=true", 2001.0, 22669.4, 45644, 0),
+        ("smallest-first:preempt=true", 468.0, 24371.5, 48344, 81),
     ],
 )
 def test_480_generated_jobs_agree_with_the_published_simulator_beyond_the_mean(
-    policy: str, median: float, p95: float, makespan: float
+    policy: str, median: float, p95: float, makespan: float, preemptions: int
 ) -> None:
     result = result_of(GENERATED, "15x4", policy, "count")
     assert result["jct"]["median"] == median
     assert result["jct"]["p95"] == pytest.approx(p95, abs=0.1)
     assert result["makespan"] == makespan
-    assert result["preemptions"] == result["moves"] == 0
+    assert (result["preemptions"], result["moves"]) == (preemptions, 0)
 
 
 @pytest.mark.shared
@@ -79,8 +81,11 @@ def test_480_generated_jobs_agree_with_the_published_simulator_beyond_the_mean(
         ("2x4", "fifo:skip=true", 715.3),
         ("2x4", "srtf", 519.9),
         ("2x4", "srsf", 563.4),
+        ("2x4", "smallest-first:preempt=true", 725.7),
+        ("2x4", "las:thresholds=3250/7200", 715.3),
         ("4x4", "fifo:skip=true", 190.7),
         ("4x4", "srtf", 192.1),
+        ("4x4", "las:thresholds=3250/7200", 190.7),
     ],
 )
 def test_the_60_jobs_of_tiresias_by_count(
@@ -96,6 +101,18 @@ def test_the_60_jobs_of_tiresias_consolidated(public_traces: Path) -> None:
     result = result_of(str(public_traces / SIXTY), "2x4", "fifo:skip=true", "consolidated")
     assert abs(result["jct"]["mean"] - 782.55) < 0.005
     assert_all_finished(result, 60)
+
+
+@pytest.mark.parametrize(
+    ("policy", "published"),
+    [("las:thresholds=3250/7200", 4777.8), ("las:thresholds=3250/7200,promote=8", 4611.1)],
+)
+def test_2d_las_is_within_two_percent_of_the_published_simulator_with_its_timer_fixed(
+    policy: str, published: float
+) -> None:
+    result = result_of(GENERATED, "15x4", policy, "count")
+    assert result["jct"]["mean"] == pytest.approx(published, rel=0.02)
+    assert_all_finished(result, 480)
 
 
 @pytest.mark.shared

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dovetail.model.job import JobSpec
 
@@ -20,10 +20,16 @@ class Task:
     spec: JobSpec
     left: float
     running: bool = False
+    first_start: float = float("inf")
 
     @property
     def gpus(self) -> int:
         return self.spec.request.gpus
+
+    @property
+    def service(self) -> float:
+        """GPU-seconds so far."""
+        return (self.length - self.left) * self.gpus
 
     @property
     def length(self) -> float:
@@ -31,7 +37,7 @@ class Task:
         return self.spec.estimate
 
 
-Key = Callable[[Task], float]
+Key = Callable[[Task], Any]
 
 KEYS: dict[str, Key] = {
     "srtf": lambda task: task.left,
@@ -52,17 +58,40 @@ class Moment(NamedTuple):
     stopped: frozenset[int]
 
 
+def queues(thresholds: Sequence[float]) -> Key:
+    """Discretised 2D-LAS: the queue, running ones before waiting ones, then first start."""
+
+    def key(task: Task) -> tuple[int, bool, float]:
+        queue = sum(task.service >= limit for limit in thresholds)
+        return queue, not task.running, task.first_start
+
+    return key
+
+
 def full_walk(
-    jobs: Sequence[JobSpec], gpus: int, key: Key, *, preempt: bool, skip: bool
+    jobs: Sequence[JobSpec],
+    gpus: int,
+    key: Key,
+    *,
+    preempt: bool,
+    skip: bool,
+    thresholds: Sequence[float] = (),
 ) -> list[Moment]:
-    """Every instant of the run in which something was decided."""
+    """Every instant of the run in which something was decided; one also at each threshold."""
     coming = sorted(jobs, key=lambda job: (job.submit, job.id))
     active: list[Task] = []
     moments: list[Moment] = []
     now = 0.0
     while coming or active:
-        ends = [now + task.left for task in active if task.running]
-        instant = min([*ends, *(job.submit for job in coming[:1])])
+        running = [task for task in active if task.running]
+        ends = [now + task.left for task in running]
+        drops = [
+            now + (limit - task.service) / task.gpus
+            for task in running
+            for limit in thresholds
+            if limit > task.service
+        ]
+        instant = min([*ends, *drops, *(job.submit for job in coming[:1])])
         for task in active:
             task.left -= (instant - now) * task.running
         now = instant
@@ -76,6 +105,7 @@ def full_walk(
         after = decide(active, gpus, key, preempt=preempt, skip=skip)
         for task in active:
             task.running = task.spec.id in after
+            task.first_start = min(task.first_start, now) if task.running else task.first_start
         if before != after:
             moments.append(Moment(now, frozenset(after - before), frozenset(before - after)))
     return moments

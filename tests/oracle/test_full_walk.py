@@ -15,7 +15,7 @@ from dovetail.model.job import JobSpec
 from dovetail.model.plan import Change
 
 sys.path.append(str(Path(__file__).parent))
-from full_walk import KEYS, Moment, full_walk
+from full_walk import KEYS, Moment, full_walk, queues
 
 CLUSTERS = ("1x8", "2x4", "4x2", "8x1")
 
@@ -84,3 +84,16 @@ def test_orders_of_waiting_jobs_equal_the_full_walk(
 def test_a_crowd_of_small_jobs_is_walked_exactly_too(name: str, jobs: list[JobSpec]) -> None:
     found = decisions("1x4", name, "count", jobs)
     assert found == full_walk(jobs, 4, KEYS[name], preempt=True, skip=True)
+
+
+@pytest.mark.parametrize("limits", [(4.0,), (2.0, 8.0), (1.0, 3.0, 16.0)])
+@pytest.mark.parametrize("placement", ["count", "best-fit"])
+@effort(60)
+@given(cluster=st.sampled_from(CLUSTERS), jobs=plain_jobs(sizes=(1, 1, 2, 4, 8)))
+def test_discretised_queues_equal_the_full_walk_at_every_threshold(
+    placement: str, limits: tuple[float, ...], cluster: str, jobs: list[JobSpec]
+) -> None:
+    thresholds = "/".join(f"{limit:g}" for limit in limits)
+    found = decisions(cluster, f"las:thresholds={thresholds}", placement, jobs)
+    expected = full_walk(jobs, 8, queues(limits), preempt=True, skip=True, thresholds=limits)
+    assert found == expected

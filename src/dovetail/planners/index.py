@@ -158,6 +158,8 @@ class Index:
 
         The order is as if each had been listed when it started, or keys that jump as of now.
         """
+        if not self._unlisted:
+            return
         now = self.view.now
         unlisted, self._unlisted = self._unlisted, {}
         for job in unlisted.values():

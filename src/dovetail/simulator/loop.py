@@ -92,13 +92,14 @@ class Simulation:
             wake = NEVER if wanted is None else wanted
             if actions:
                 perform(now, actions)
-            for job, reason in scheduler.ended:
-                add(job, leave(job.spec.id).work, now, reason)
+            if scheduler.ended:
+                for job, reason in scheduler.ended:
+                    add(job, leave(job.spec.id).work, now, reason)
+                if records.count >= due:
+                    due += every
+                    progress(records.count)
             if series is not None:
                 self._sample(series)
-            if records.count >= due:
-                due += every
-                progress(records.count)
 
     def _break_nodes(self, now: float, batch: list[Event]) -> tuple[float, Event] | None:
         """Add the node events that are due and return the next one."""
