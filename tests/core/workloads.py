@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from random import Random
+from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from workbench import spec
+from workbench import World, spec
 
+from dovetail.model.event import Failed, NodeDown, NodeDraining, NodeUp
 from dovetail.model.job import JobSpec
 from dovetail.model.request import Alternative, Group, Mode, Replica, Request, gang
 from dovetail.traces.table import instances
@@ -141,3 +144,47 @@ def fixed_jobs(count: int, seed: int, gpus: int = 4, span: int = 60) -> list[Job
         )
         for number, at in enumerate(times)
     ]
+
+
+VARIANTS = (
+    "fifo:skip=true",
+    "fifo:preempt=true",
+    "fifo:backfill=easy",
+    "fifo:backfill=conservative",
+    "sjf:skip=true",
+    "sjf:backfill=easy",
+    "srtf:preempt=false",
+    "priority:preempt=true",
+    "las:round=2",
+    "las:thresholds=3/9",
+    "las:thresholds=3/9,promote=1",
+    "gittins:round=2,thresholds=3/9",
+    "deadline:admission=reject,skip=true",
+    "finish-time-fairness:round=2",
+    "dominant-share:skip=false",
+    "fair-share:half_life=5",
+)
+"""Parameters that lead elsewhere in the planners."""
+
+
+def breakdown(which: int) -> Callable[[World], Failed | None]:
+    """Some running job breaks, if there is one."""
+
+    def pick(world: World) -> Failed | None:
+        running = sorted(number for number, life in world.lives.items() if life.running)
+        return Failed(running[which % len(running)], "broke") if running else None
+
+    return pick
+
+
+@st.composite
+def troubles(draw: st.DrawFn) -> list[tuple[float, Any]]:
+    """Nodes that go or drain and come back, and jobs that break."""
+    happenings: list[tuple[float, Any]] = []
+    for _ in range(draw(st.integers(1, 3))):
+        at, pause = draw(st.integers(0, 12)), draw(st.integers(1, 5))
+        gone = draw(st.sampled_from([NodeDown, NodeDraining]))
+        happenings += [(float(at), gone(0)), (float(at + pause), NodeUp(0))]
+    for _ in range(draw(st.integers(0, 3))):
+        happenings.append((float(draw(st.integers(0, 12))), breakdown(draw(st.integers(0, 3)))))
+    return happenings

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from workbench import Instant, World, scheduler, spec
-from workloads import CLUSTERS, any_jobs, effort
+from workloads import CLUSTERS, VARIANTS, any_jobs, effort, troubles
 
 from dovetail.allocators.proportional import Proportional
 from dovetail.core.scheduler import Scheduler
 from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
-from dovetail.model.event import Failed, NodeDown, NodeDraining, NodeUp, Submitted
+from dovetail.model.event import Submitted
 from dovetail.model.job import JobSpec
 from dovetail.model.plan import Change, Stop, Suspend
 from dovetail.model.request import Alternative, gang
@@ -27,26 +27,6 @@ from dovetail.placements import BUILTIN as PLACEMENTS
 from dovetail.placements import PLACEMENTS as PLACEMENT_REGISTRY
 from dovetail.planners import planner_for
 from dovetail.recipes import policy as policy_of
-
-VARIANTS = (
-    "fifo:skip=true",
-    "fifo:preempt=true",
-    "fifo:backfill=easy",
-    "fifo:backfill=conservative",
-    "sjf:skip=true",
-    "sjf:backfill=easy",
-    "srtf:preempt=false",
-    "priority:preempt=true",
-    "las:round=2",
-    "las:thresholds=3/9",
-    "las:thresholds=3/9,promote=1",
-    "gittins:round=2,thresholds=3/9",
-    "deadline:admission=reject,skip=true",
-    "finish-time-fairness:round=2",
-    "dominant-share:skip=false",
-    "fair-share:half_life=5",
-)
-"""Parameters that lead elsewhere in the planners."""
 
 PAIRS = [(o, p) for o in ORDERINGS for p in PLACEMENTS]
 PAIRS += [(o, p) for o in VARIANTS for p in ("best-fit", "consolidated")]
@@ -197,31 +177,6 @@ def test_the_same_input_gives_the_same_plans(
     assert runs[0] == runs[1]
 
 
-def breakdown(which: int) -> Callable[[World], Failed | None]:
-    """Some running job breaks, if there is one."""
-
-    def pick(world: World) -> Failed | None:
-        running = sorted(number for number, life in world.lives.items() if life.running)
-        return Failed(running[which % len(running)], "broke") if running else None
-
-    return pick
-
-
-@st.composite
-def troubles(
-    draw: st.DrawFn, nodes: tuple[type, ...] = (NodeDown, NodeDraining)
-) -> list[tuple[float, Any]]:
-    """Nodes that go or drain and come back, and jobs that break."""
-    happenings: list[tuple[float, Any]] = []
-    for _ in range(draw(st.integers(1, 3))):
-        at, pause = draw(st.integers(0, 12)), draw(st.integers(1, 5))
-        gone = draw(st.sampled_from(nodes))
-        happenings += [(float(at), gone(0)), (float(at + pause), NodeUp(0))]
-    for _ in range(draw(st.integers(0, 3))):
-        happenings.append((float(draw(st.integers(0, 12))), breakdown(draw(st.integers(0, 3)))))
-    return happenings
-
-
 @every_pair
 @effort(5)
 @given(
@@ -257,11 +212,9 @@ delays = st.tuples(st.integers(0, 3), st.integers(0, 3))
 @effort(6)
 @given(
     cluster=st.sampled_from(["2x4", "4x2", "1x4+2x2"]),
-    # Resizes onto devices that are being released: see tests/core/test_actions.py.
-    jobs=any_jobs(),
+    jobs=any_jobs(flexible=True),
     delays=delays,
-    # Nodes that die while jobs are being stopped there: see tests/core/test_acknowledged.py.
-    happenings=st.one_of(st.just([]), troubles(nodes=(NodeDraining,))),
+    happenings=st.one_of(st.just([]), troubles()),
 )
 def test_executors_that_take_their_time_never_hold_more_than_there_is(
     policy: str,
@@ -273,9 +226,7 @@ def test_executors_that_take_their_time_never_hold_more_than_there_is(
 ) -> None:
     decider = scheduler(cluster, policy, placement, acknowledged=True)
     willing = [job._replace(retries=9) for job in jobs]
-    # Between the seconds: what comes at the same instant as a release has tests of its own.
-    apart = [(at + 0.37, event) for at, event in happenings]
-    world = World(decider, willing, apart, start_delay=delays[0], stop_delay=delays[1])
+    world = World(decider, willing, happenings, start_delay=delays[0], stop_delay=delays[1])
     observe(world)
     assert set(world.ended.values()) <= {"done", "rejected"}
     assert sorted(world.ended) == [job.id for job in jobs]
