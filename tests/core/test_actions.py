@@ -75,7 +75,7 @@ def test_a_stop_frees_counts_and_lets_the_job_wait(stage: Stage) -> None:
     assert plan.actions == (Stop(0, "why not"),)
     job = stage.job(0)
     assert (job.status, job.attained, job.run_time, job.preemptions) == ("waiting", 30.0, 30.0, 1)
-    assert job.queued_since == 30.0
+    assert job.since == 30.0
     assert stage.free == [4, 4]
     assert stage.scheduler.preemptions == 1
     assert stage.scheduler.served[0] == 30 * 2 * WHOLE

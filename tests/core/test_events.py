@@ -292,4 +292,4 @@ def test_a_failed_job_queues_again_from_its_failure_on() -> None:
     step(decider, 0.0, Submitted(spec(0, 4, retries=1)), Submitted(spec(1, 4)))
     plan = step(decider, 5.0, Failed(0))
     assert started(plan) == [0]
-    assert decider.jobs[0].queued_since == 5.0
+    assert decider.jobs[0].since == 5.0

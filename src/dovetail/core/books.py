@@ -133,7 +133,7 @@ class Books:
 
     def _wait_again(self, job: Job) -> None:
         move(job, WAITING)
-        job.since = job.queued_since = self.now
+        job.since = self.now
         job.awaits = NOBODY
         self.reserved.pop(job.spec.id, None)
         self._planner(job.home).waits(job, self.now)

@@ -25,7 +25,6 @@ _STATE = (
     "first_start",
     "preemptions",
     "failures",
-    "queued_since",
     "mark",
     "home",
 )

@@ -88,7 +88,6 @@ class Job:
         "mark",
         "overhead",
         "preemptions",
-        "queued_since",
         "rate",
         "residual",
         "run_time",
@@ -116,8 +115,6 @@ class Job:
         self.run_time = 0.0
         #: when the present run (or wait) began
         self.since = spec.submit
-        #: when it last began to wait
-        self.queued_since = spec.submit
         #: seconds at the beginning of the present run without progress
         self.overhead = 0.0
         #: believed progress per second
