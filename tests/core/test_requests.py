@@ -8,7 +8,7 @@ import pytest
 from workbench import scheduler, spec
 
 from dovetail.allocators.proportional import Proportional
-from dovetail.core.draft import Draft, options
+from dovetail.core.draft import Draft, granting, options
 from dovetail.model.allocation import Allocation, Part, allocation_of
 from dovetail.model.cluster import Cluster, Node
 from dovetail.model.event import Finished, Held, Submitted
@@ -38,7 +38,7 @@ def place(cluster: str | Cluster, request: Request, taken: Allocation | None = N
     if taken is not None:
         machines.take(taken)
     before = repr((machines.free, machines.masks))
-    found = Draft(machines, BestFit()).find(options(request, machines, Proportional()))
+    found = Draft(machines, BestFit()).find(options(request, machines, granting(machines, Proportional())))
     assert repr((machines.free, machines.masks)) == before, "looking changed the cluster"
     if found is not None:
         machines.take(found)
@@ -194,7 +194,8 @@ def test_an_elastic_group_does_not_start_below_its_least() -> None:
 
 def test_groups_shrink_together_each_down_to_its_own_least() -> None:
     request = one_of(shape(group(4, least=1), group(2, least=2)))
-    widths = [option.gpus for option in options(request, parse_cluster("1x8"), Proportional())]
+    one = parse_cluster("1x8")
+    widths = [option.gpus for option in options(request, one, granting(one, Proportional()))]
     assert widths == [6, 5, 4, 3]
 
 

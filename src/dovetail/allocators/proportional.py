@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
+from dovetail.core.claims import Curve
 from dovetail.model.cluster import Cluster
 from dovetail.model.request import Replica
 
@@ -12,7 +14,11 @@ from dovetail.model.request import Replica
 class Proportional:
     """A job with half the GPUs of a node gets half its cores and memory."""
 
-    def grant(self, cluster: Cluster, node: int, each: Replica) -> tuple[int, int]:
+    by_model: ClassVar[bool] = False
+
+    def grant(
+        self, cluster: Cluster, node: int, each: Replica, gpus: int, curve: Curve | None
+    ) -> tuple[int, int]:
         """Thousandths of a core and MiB for one replica."""
         machine = cluster.nodes[node]
         # Shares of one device get that share of what goes with the whole device.

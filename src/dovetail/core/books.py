@@ -175,16 +175,23 @@ class Books:
         if not self._instant:
             actions = [each for action in actions for each in self._confirmable(action)]
         lifted: dict[int, Allocation] = {}
+        shrunk: set[int] = set()
         for action in [action for action in actions if type(action) is not Start]:
             if isinstance(action, Stop):
                 self._stop(action)
             elif isinstance(action, Suspend):
                 self._suspend(action)
             elif isinstance(action, Change):
-                lifted[action.job] = self._lift(action)
+                if self._in_place(action):
+                    shrunk.add(action.job)
+                    self._loosen(self.jobs[action.job])
+                else:
+                    lifted[action.job] = self._lift(action)
         done: list[Action] = []
         for action in actions:
-            if isinstance(action, _TAKING):
+            if type(action) is Change and action.job in shrunk:
+                done.append(self._resize(domain, action))
+            elif isinstance(action, _TAKING):
                 done.append(self._take(domain, action, lifted.get(action.job)))
             else:
                 done.append(action)
@@ -249,6 +256,30 @@ class Books:
             move(job, SUSPENDED)
         else:
             self._release_later(job, held)
+
+    def _in_place(self, action: Change) -> bool:
+        """Does a change leave the devices as they are?"""
+        held = self.jobs[action.job].virtual
+        return held is not None and classify(held, action.allocation) is Difference.IN_PLACE
+
+    def _loosen(self, job: Job) -> None:
+        """First half of a resize: amounts are free, the job goes on where it is."""
+        assert job.allocation is not None and job.virtual is not None
+        if job.status is RUNNING:
+            self._count(job, job.allocation)
+        self.cluster.release(job.allocation)
+        if not self._whole:
+            self.tenancy.release(job.home, job.virtual)
+
+    def _resize(self, domain: int, action: Change) -> Action:
+        """Second half: the job has its new amounts and another rate."""
+        job, virtual = self.jobs[action.job], action.allocation
+        allocation = self._bind(domain, virtual)
+        self.cluster.take(allocation, closed_too=True)
+        job.allocation, job.virtual = allocation, virtual
+        job.rate = self.speed.rate(job.spec, allocation, self.cluster)
+        self._due[domain].resized(job, self.now)
+        return action._replace(allocation=allocation)
 
     def _lift(self, action: Change) -> Allocation:
         """First half of a change: the old allocation is free, the job keeps running."""

@@ -5,14 +5,15 @@ Gang semantics live here, so no planner can violate them. The copy is made on th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from dovetail.core.claims import Curves
 from dovetail.core.placing import share_of_device, without_gpus
 from dovetail.core.protocols import Allocator, Ask, Placement
 from dovetail.model.allocation import Allocation, Part, allocation_of
 from dovetail.model.cluster import Cluster, Pool
-from dovetail.model.request import WHOLE, Alternative, Mode, Request
+from dovetail.model.request import WHOLE, Alternative, Group, Mode, Request
 
 
 class Option(NamedTuple):
@@ -30,14 +31,32 @@ class Option(NamedTuple):
     plain: bool
 
 
-def options(request: Request, cluster: Cluster, allocator: Allocator) -> tuple[Option, ...]:
+Grant = Callable[[int, Group], tuple[int, int]]
+"""CPU and memory of one replica of a group on nodes like a given one."""
+
+
+def granting(
+    cluster: Cluster, allocator: Allocator, curves: Curves | None = None, model: str = ""
+) -> Grant:
+    """What an allocator grants the replicas of a model's jobs."""
+
+    def grant(node: int, group: Group) -> tuple[int, int]:
+        curve = None
+        if curves is not None and allocator.by_model and cluster.nodes[node].gpus:
+            curve = curves.of(model, node, group.each)
+        return allocator.grant(cluster, node, group.each, group.gpus, curve)
+
+    return grant
+
+
+def options(request: Request, cluster: Cluster, grant: Grant) -> tuple[Option, ...]:
     """All ways to satisfy a request here: best alternative, type, mode and width first."""
     return tuple(
         _option(asks, index, request.labels)
         for alternative in request.alternatives
         for pool in _pools(cluster, alternative)
         for index, mode in enumerate(request.modes)
-        for asks in _widths(alternative, mode, pool, cluster, allocator)
+        for asks in _widths(alternative, mode, pool, grant)
     )
 
 
@@ -61,7 +80,7 @@ def _pools(cluster: Cluster, alternative: Alternative) -> Iterator[Pool]:
 
 
 def _widths(
-    alternative: Alternative, mode: Mode, pool: Pool, cluster: Cluster, allocator: Allocator
+    alternative: Alternative, mode: Mode, pool: Pool, grant: Grant
 ) -> Iterator[tuple[Ask, ...]]:
     """Full width first; groups that can live with less shrink together, one replica at a time."""
     spread = max(group.most - group.least for group in alternative.groups)
@@ -69,7 +88,7 @@ def _widths(
         asks = []
         for group in alternative.groups:
             each = group.each
-            cpu, memory = allocator.grant(cluster, pool.start, each)
+            cpu, memory = grant(pool.start, group)
             units = max(group.least, group.most - fewer)
             memory = int(memory * mode.memory_factor)
             gpu_memory = int(each.gpu_memory * mode.memory_factor)

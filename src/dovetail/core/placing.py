@@ -37,7 +37,7 @@ def room(cluster: Cluster, node: int, ask: Ask) -> int:
 def tightest(cluster: Cluster, ask: Ask, units: int) -> int:
     """The node with the fewest free devices that takes all units; -1: none."""
     gpus = units * ask.gpus
-    if not (cluster.limits_cpu or cluster.limits_memory):
+    if not ((cluster.limits_cpu and ask.cpu) or (cluster.limits_memory and ask.memory)):
         populated, free = cluster.levels_free, cluster.free
         for level in range(gpus, cluster.most + 1):
             if populated[level]:

@@ -7,8 +7,9 @@ structural, so a plug-in needs to import nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from dovetail.core.claims import Arrangement, Curve, Occasion
 from dovetail.model.allocation import Allocation, Part
 from dovetail.model.cluster import Cluster
 from dovetail.model.job import Job, JobSpec
@@ -46,8 +47,25 @@ class Placement(Protocol):
 class Allocator(Protocol):
     """How much CPU and memory each replica of an admitted job gets."""
 
-    def grant(self, cluster: Cluster, node: int, each: Replica) -> tuple[int, int]:
-        """Thousandths of a core and MiB for one replica on nodes like this one."""
+    @property
+    def by_model(self) -> bool:
+        """Does the amount depend on the job's model?"""
+
+    def grant(
+        self, cluster: Cluster, node: int, each: Replica, gpus: int, curve: Curve | None
+    ) -> tuple[int, int]:
+        """Thousandths of a core and MiB that one replica must find free on nodes like this one.
+
+        `gpus` is the size of its whole group; `curve` is what is known of the model there.
+        """
+
+
+@runtime_checkable
+class JointAllocator(Allocator, Protocol):
+    """One that shares out CPU and memory among all jobs of a node, and says where they sit."""
+
+    def arrange(self, occasion: Occasion) -> Arrangement:
+        """Pieces for those who come, and new pieces for those who should change."""
 
 
 class Predictor(Protocol):
@@ -139,6 +157,9 @@ class Planner(Protocol):
 
     def changed(self, job: Job, now: float) -> None:
         """What we believe of a job changed."""
+
+    def resized(self, job: Job, now: float) -> None:
+        """A job has other amounts of CPU and memory on the devices it had before."""
 
     def capacity_changed(self) -> None:
         """Nodes came or went, or holdings changed, outside of this planner's decisions."""

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+from dovetail.core.claims import Curves
+from dovetail.core.draft import granting
 from dovetail.core.ordering import Ordering
-from dovetail.core.protocols import Allocator, Placement
+from dovetail.core.protocols import Allocator, JointAllocator, Placement
 from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
+from dovetail.planners.arranged import Arranged
 from dovetail.planners.backfill import Conservative, Easy
 from dovetail.planners.preemptive import Preemptive
 from dovetail.planners.walk import Walk
 
 
 def planner_for(
-    cluster: Cluster, ordering: Ordering, placement: Placement, allocator: Allocator, costs: Costs
-) -> Walk:
-    """The default planner that does what the ordering's parameters ask for."""
+    cluster: Cluster,
+    ordering: Ordering,
+    placement: Placement,
+    allocator: Allocator,
+    costs: Costs,
+    curves: Curves | None = None,
+    fallback: Allocator | None = None,
+) -> Walk | Arranged:
+    """The default planner that does what the ordering's parameters ask for.
+
+    A joint allocator also needs `curves`, and a `fallback` for jobs that are not whole GPUs.
+    """
+    walk = _walk_of(ordering)(cluster, ordering, placement, allocator, costs, curves)
+    if not isinstance(allocator, JointAllocator) or curves is None or fallback is None:
+        return walk
+    return Arranged(walk, allocator, curves, granting(cluster, fallback))
+
+
+def _walk_of(ordering: Ordering) -> type[Walk]:
     if ordering.preempt:
-        return Preemptive(cluster, ordering, placement, allocator, costs)
-    if ordering.backfill == "easy":
-        return Easy(cluster, ordering, placement, allocator, costs)
-    if ordering.backfill == "conservative":
-        return Conservative(cluster, ordering, placement, allocator, costs)
-    return Walk(cluster, ordering, placement, allocator, costs)
+        return Preemptive
+    return {"easy": Easy, "conservative": Conservative}.get(ordering.backfill, Walk)

@@ -14,7 +14,8 @@ from collections.abc import Collection, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from dovetail.core.draft import Draft, options
+from dovetail.core.claims import Curves
+from dovetail.core.draft import Draft, granting, options
 from dovetail.core.lanes import Entry, Lane
 from dovetail.core.ordering import Ordering
 from dovetail.core.protocols import Allocator, Placement
@@ -36,7 +37,9 @@ class Index:
         placement: Placement,
         allocator: Allocator,
         costs: Costs,
+        curves: Curves | None = None,
     ) -> None:
+        self.curves = curves
         self.ordering = ordering
         self.placement = placement
         self.allocator = allocator
@@ -55,13 +58,14 @@ class Index:
         self._watches = kind.turn is not Ordering.turn
         self._admits = kind.admit is not Ordering.admit
         self._by_tenant = ordering.by_tenant
+        self._by_model = allocator.by_model
         # Keys that depend on the job and time alone can be asked for when they are needed.
         self._lists_late = ordering.rekeys == "none"
         self._unlisted: dict[int, Job] = {}
         self._grid = 0
         #: a newcomer that nobody waits beside
         self._lone: Job | None = None
-        self._lanes: dict[Request | tuple[Request, str], Lane] = {}
+        self._lanes: dict[Request | tuple[Request, str, str], Lane] = {}
         # By identity of the request, which its lane keeps alive: most requests are interned.
         self._known: dict[int, Lane] = {}
         #: lanes with waiting jobs
@@ -166,6 +170,17 @@ class Index:
             self._list(job, job.since if job.lane.slope else now)
         self.view.now = now
 
+    def rank_running(self, now: float) -> None:
+        """List all running jobs by their keys as of now: rates of their own let ranks drift."""
+        if not self._preempts or not self.waiting:
+            return
+        self.view.now = now
+        for lane in self._lanes.values():
+            if lane.slope:
+                for entry in lane.running[:]:
+                    lane.drop(entry[3])
+                    self._list(entry[3], now)
+
     def left(self, job: Job, now: float, done: bool) -> None:
         """Forget a job; what it held is free again."""
         view, number = self.view, job.spec.id
@@ -199,6 +214,12 @@ class Index:
             job.lane.push(job, self.ordering.key(job, self.view))
             if self._watches:
                 self._watch(job)
+
+    def resized(self, job: Job, now: float) -> None:
+        """A running job has another rate: list it by its key as of now."""
+        if job.entry is not None and job.lane.slope:
+            job.lane.drop(job)
+            self._may_be_displaced(job, now)
 
     def capacity_changed(self) -> None:
         """Look at every lane in the next walk."""
@@ -261,15 +282,19 @@ class Index:
 
     def lane(self, job: Job) -> Lane:
         """The lane of a job, made on first sight of its request."""
-        request = job.spec.request
-        key = (request, job.spec.tenant) if self._by_tenant else request
+        spec, request = job.spec, job.spec.request
+        apart = self._by_tenant or self._by_model
+        tenant, model = spec.tenant if self._by_tenant else "", spec.model if self._by_model else ""
+        key = (request, tenant, model) if apart else request
         lane = self._lanes.get(key)
         if lane is None:
-            choices = options(request, self.view.cluster, self.allocator)
+            cluster = self.view.cluster
+            grant = granting(cluster, self.allocator, self.curves, spec.model)
+            choices = options(request, cluster, grant)
             lane = Lane(choices, self.ordering.slope(request.gpus), job.spec.tenant)
             lane.refusal = self._refusal(lane, request)
             self._lanes[key] = lane
-            if not self._by_tenant:
+            if not apart:
                 lane.request = request
                 self._known[id(request)] = lane
         job.lane = lane

@@ -33,11 +33,11 @@ class Preemptive(Walk):
     def _counts_suffice(self) -> bool:
         """Is the number of idle devices all that decides whether a job fits?"""
         cluster = self.view.cluster
-        limited = cluster.limits_cpu or cluster.limits_memory
-        if limited or not self.placement.relaxed or len(cluster.pools) != 1:
+        if not self.placement.relaxed or len(cluster.pools) != 1:
             return False
         if self._plain_lanes < len(self._lanes):
-            self._all_plain = all(map(_plain, self._lanes.values()))
+            limited = cluster.limits_cpu or cluster.limits_memory
+            self._all_plain = all(_plain(lane, limited) for lane in self._lanes.values())
             self._plain_lanes = len(self._lanes)
         return self._all_plain
 
@@ -45,11 +45,12 @@ class Preemptive(Walk):
     _all_plain = True
 
 
-def _plain(lane: Lane) -> bool:
-    """A gang of whole devices that may be split in any way."""
+def _plain(lane: Lane, limited: bool) -> bool:
+    """A gang of whole devices that may be split in any way and asks for no more than devices."""
     if len(lane.options) != 1 or not lane.options[0].plain:
         return False
-    return lane.options[0].asks[0].gpus == 1
+    ask = lane.options[0].asks[0]
+    return ask.gpus == 1 and not (limited and (ask.cpu or ask.memory))
 
 
 Tail = tuple[Entry, Lane, int]

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from dovetail.allocators import ALLOCATORS
+from dovetail.core.claims import Curves
 from dovetail.core.ordering import Ordering
 from dovetail.core.scheduler import Scheduler
 from dovetail.metrics.records import Amounts, Run, Series
@@ -22,12 +23,14 @@ from dovetail.placements import PLACEMENTS
 from dovetail.planners import planner_for
 from dovetail.predictors import PREDICTORS
 from dovetail.predictors.oracle import Oracle
+from dovetail.profiles import catalogue
 from dovetail.recipes import policy
 from dovetail.simulator.faults import Faults, read_faults
 from dovetail.simulator.loop import Simulation
 from dovetail.simulator.spec import ClusterSpec, read_spec
 from dovetail.simulator.world import World
 from dovetail.speed.locality import Locality
+from dovetail.speed.sensitivity import Sensitivity
 from dovetail.tenancy.partitions import Partitions
 from dovetail.tenancy.whole import Whole
 from dovetail.traces.loader import load
@@ -46,6 +49,8 @@ class Replay:
     placement: str | None = None
     allocator: str = "proportional"
     predictor: str | None = None
+    #: a file of sensitivity profiles, over the published ones
+    profiles: str | None = None
     format: str | None = None
     #: `column=file`
     partition_by: str | None = None
@@ -115,7 +120,9 @@ def _compose(
     placement = PLACEMENTS.create(_seeded(placement_text, "random", settings.seed))
     predictor = PREDICTORS.create(_seeded(predictor_text, "noisy", settings.seed))
     allocator = ALLOCATORS.create(settings.allocator)
-    speed = Locality(_checked("--span-penalty", settings.span_penalty), spec.type_factors)
+    plain = Locality(_checked("--span-penalty", settings.span_penalty), spec.type_factors)
+    profiles = catalogue(settings.profiles)
+    speed = Sensitivity(profiles, plain)
     faults = read_faults(settings.faults, cluster, settings.seed)
     world = World(cluster, speed, costs, _latency(cluster), faults.breaks)
     if isinstance(predictor, Oracle):
@@ -123,7 +130,9 @@ def _compose(
     tenancy = _tenancy(settings.partition_by, cluster)
 
     def make_planner(view: Cluster) -> Any:
-        return planner_for(view, chosen.ordering(), placement, allocator, costs)
+        curves = Curves(view, profiles, plain.span_penalty)
+        fallback = ALLOCATORS.create("proportional")
+        return planner_for(view, chosen.ordering(), placement, allocator, costs, curves, fallback)
 
     scheduler = Scheduler(cluster, tenancy, make_planner, predictor, speed, costs)
     jobs = _jobs(trace, faults)
