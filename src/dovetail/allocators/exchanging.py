@@ -103,7 +103,7 @@ class Exchanging:
         return claim.gpus * max(most.cpu / whole.cpu, most.memory / whole.memory)
 
     def _rate(self, node: int) -> float:
-        return self._filled(node).rate
+        return self._filled(node).worth
 
     def _filled(self, node: int) -> Filled:
         """How a node would be shared among those who sit there alone; the others keep theirs."""
@@ -126,7 +126,7 @@ class Exchanging:
         trial = self.trial
         self._swap(node, partner, ours, theirs)
         filled = [self._filled(each) for each in (node, partner)]
-        gain = sum(each.rate for each in filled) - before
+        gain = sum(each.worth for each in filled) - before
         if gain * self.payback > self._price(ours, theirs) and gain > LEAST:
             for each, result in zip((node, partner), filled, strict=True):
                 trial.points.update(zip(self._members(each), result.points, strict=True))

@@ -1,9 +1,11 @@
 """Sharing out the CPU and memory of some nodes among the claims that sit on them.
 
-Everybody starts at the floor, which always fits. Then steps up the curves are taken in order of
-speed gained per unit of resource, until nothing fits. A resource that is left over in the end had
-too high a price: the filling is tried again with it cheap, and the better result counts.
-Where claims sit is not decided here.
+While the queue is long, the sum of speeds counts, because that drains it. Otherwise what counts is
+how soon those who run are done, so one over the speed: a small gain of a slow job then beats the
+same gain of a fast one. Everybody starts at the floor, which always fits. Then steps up the curves
+are taken in order of worth per unit of resource, until nothing fits. A resource that is left over
+in the end had too high a price: the filling is tried again with it cheap, and the better result is
+improved by trades. Where claims sit is not decided here.
 """
 
 from __future__ import annotations
@@ -35,10 +37,10 @@ REMEMBERED = 100_000
 
 
 class Filled(NamedTuple):
-    """The point each claim got, in the order of the claims, and the sum of speeds."""
+    """The point each claim got, in the order of the claims, and what that is worth together."""
 
     points: list[Point]
-    rate: float
+    worth: float
 
 
 Rung = tuple[float, int]
@@ -48,11 +50,15 @@ Rung = tuple[float, int]
 class Facts(NamedTuple):
     """What filling needs to know of a curve."""
 
+    #: as it was given; kept, because facts are found by its identity
+    given: Curve
+    #: the same with worth in the place of speed, and back from its points to those given
     curve: Curve
+    given_point: dict[Point, Point]
     #: the steps up that are worth their price, for each of `PRICES`
     ladders: list[list[Rung]]
-    #: its points, fastest first
-    fastest: list[Point]
+    #: its points, the best first
+    best: list[Point]
     #: equal for equal curves, and the same in every process
     digest: int
 
@@ -60,7 +66,9 @@ class Facts(NamedTuple):
 class Filling:
     """Fills nodes of one kind, and remembers how: the same few mixes of jobs come again."""
 
-    def __init__(self, cpu: int, memory: int) -> None:
+    def __init__(self, cpu: int, memory: int, hurry: bool = False) -> None:
+        #: count how soon jobs are done, not how much work is done
+        self.hurry = hurry
         #: what a node has: resources are priced as shares of it
         self.cpu, self.memory = max(cpu, 1), max(memory, 1)
         # By identity, which the facts keep alive: planners use one curve for all jobs of a model.
@@ -68,43 +76,87 @@ class Filling:
         self._filled: dict[tuple[int, ...], Filled] = {}
 
     def fill(self, members: Sequence[Member], room: Room) -> Filled:
-        """Points for all members; where not even their floors fit, the rate is -inf."""
+        """Points for all members; where not even their floors fit, the worth is -inf."""
         if len(room) == 1:
             return self._fill_one(members, *room.values())
-        return self._best(members, room)
+        facts = [self.facts(curve) for curve, _ in members]
+        valued = [(known.curve, spots) for known, (_, spots) in zip(facts, members, strict=True)]
+        points, worth = self._best(valued, room)
+        back = [known.given_point[point] for known, point in zip(facts, points, strict=True)]
+        return Filled(back, worth)
 
     def _fill_one(self, members: Sequence[Member], room: tuple[int, int]) -> Filled:
         """One node: the result depends on the mix alone, not on who is who."""
-        facts = self._facts
         ranked = []
         for index, (curve, spots) in enumerate(members):
-            known = facts.get(id(curve)) or self.facts(curve)
-            ranked.append((known.digest, spots[0][1], index))
+            known = self._facts.get(id(curve)) or self.facts(curve)
+            ranked.append((known.digest, spots[0][1], index, known))
         ranked.sort()
-        key = (*room, *[number for digest, gpus, _ in ranked for number in (digest, gpus)])
+        key = (*room, *[number for digest, gpus, *_ in ranked for number in (digest, gpus)])
         found = self._filled.get(key)
         if found is None:
-            mix = [(members[index][0], ((0, gpus),)) for _, gpus, index in ranked]
-            found = self._best(mix, {0: room})
+            found = self._best(
+                [(known.curve, ((0, gpus),)) for _, gpus, _, known in ranked], {0: room}
+            )
             if len(self._filled) >= REMEMBERED:
                 self._filled.clear()
             self._filled[key] = found
         points = found.points[:]
-        for (_, _, index), point in zip(ranked, found.points, strict=True):
-            points[index] = point
-        return Filled(points, found.rate)
+        for (_, _, index, known), point in zip(ranked, found.points, strict=True):
+            points[index] = known.given_point[point]
+        return Filled(points, found.worth)
 
     def _best(self, members: Sequence[Member], room: Room) -> Filled:
-        """The best of a few ways to share out the room."""
+        """The best of a few ways to share out the room, improved by trades."""
         filled, left = self._at_price(members, room, 0)
-        if not left:
+        if left is None:
             return filled
         for price, spare in ((1, left[1] / self.memory), (2, left[0] / self.cpu)):
             if spare > SPARE:
                 other, _ = self._at_price(members, room, price)
-                if other.rate > filled.rate + NEGLIGIBLE:
+                if other.worth > filled.worth + NEGLIGIBLE:
                     filled = other
-        return filled
+        return self._traded(members, room, filled)
+
+    def _traded(self, members: Sequence[Member], room: Room, filled: Filled) -> Filled:
+        """Let one claim climb on what another gives up, while that gains speed."""
+        free = {node: [cpu, memory] for node, (cpu, memory) in room.items()}
+        for (_, spots), point in zip(members, filled.points, strict=True):
+            _put(free, spots, point)
+        points = filled.points[:]
+        for index, (curve, _) in enumerate(members):
+            if points[index].rate < self.facts(curve).best[0].rate - NEGLIGIBLE:
+                self._trade(members, index, points, free)
+        return Filled(points, sum([point.rate for point in points]))
+
+    def _trade(
+        self, members: Sequence[Member], index: int, points: list[Point], free: dict[int, list[int]]
+    ) -> None:
+        """The best trade of one claim with any other one, if there is one that gains."""
+        best, trade = NEGLIGIBLE, None
+        curve, spots = members[index]
+        for other, (theirs, their_spots) in enumerate(members):
+            if other == index or (len(free) > 1 and spots != their_spots):
+                continue
+            for lower in theirs.points:
+                lost = points[other].rate - lower.rate
+                if lost <= NEGLIGIBLE or curve.points[-1].rate - points[index].rate - lost <= best:
+                    continue
+                if not _take(free, their_spots, points[other], lower):
+                    continue
+                for point in self.facts(curve).best:
+                    gain = point.rate - points[index].rate - lost
+                    if gain <= best:
+                        break
+                    if _fits(free, spots, points[index], point):
+                        best, trade = gain, (other, lower, point)
+                        break
+                _take(free, their_spots, lower, points[other])
+        if trade is not None:
+            other, lower, point = trade
+            _take(free, members[other][1], points[other], lower)
+            _take(free, spots, points[index], point)
+            points[other], points[index] = lower, point
 
     def _at_price(
         self, members: Sequence[Member], room: Room, price: int
@@ -137,21 +189,26 @@ class Filling:
         """Give a claim whose next step did not fit the fastest point that does."""
         curve, spots = member
         now = points[index]
-        for point in self.facts(curve).fastest:
+        for point in self.facts(curve).best:
             if point.rate <= now.rate + NEGLIGIBLE:
                 return
             if _take(free, spots, now, point):
                 points[index] = point
                 return
 
-    def facts(self, curve: Curve) -> Facts:
+    def facts(self, given: Curve) -> Facts:
         """What is known of a curve, found out once."""
-        found = self._facts.get(id(curve))
+        found = self._facts.get(id(given))
         if found is None:
+            worth = [-1 / p.rate if self.hurry else p.rate for p in given.points]
+            points = [p._replace(rate=w) for p, w in zip(given.points, worth, strict=True)]
+            curve = Curve(tuple(points), given.fair)
             ladders = [self._ladder(curve, *price) for price in PRICES]
-            fastest = sorted(curve.points, key=lambda point: -point.rate)
-            digest = blake2b(repr(curve).encode(), digest_size=8).digest()
-            found = Facts(curve, ladders, fastest, int.from_bytes(digest))
+            best = sorted(points, key=lambda point: -point.rate)
+            digest = blake2b(repr(given).encode(), digest_size=8).digest()
+            back = dict(zip(points, given.points, strict=True))
+            found = Facts(given, curve, back, ladders, best, int.from_bytes(digest))
+            self._facts[id(given)] = found
             self._facts[id(curve)] = found
         return found
 
@@ -209,13 +266,21 @@ def _climb(
 
 def _take(free: dict[int, list[int]], spots: Spots, old: Point, new: Point) -> bool:
     """Change a claim's point if all its nodes have the difference."""
+    if not _fits(free, spots, old, new):
+        return False
+    cpu, memory = new[0] - old[0], new[1] - old[1]
+    for node, gpus in spots:
+        here = free[node]
+        here[0] -= cpu * gpus
+        here[1] -= memory * gpus
+    return True
+
+
+def _fits(free: dict[int, list[int]], spots: Spots, old: Point, new: Point) -> bool:
+    """Have all nodes of a claim the difference between two points?"""
     cpu, memory = new[0] - old[0], new[1] - old[1]
     for node, gpus in spots:
         here = free[node]
         if cpu * gpus > here[0] or memory * gpus > here[1]:
             return False
-    for node, gpus in spots:
-        here = free[node]
-        here[0] -= cpu * gpus
-        here[1] -= memory * gpus
     return True

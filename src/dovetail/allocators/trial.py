@@ -6,6 +6,7 @@ Keeps who would sit where and hands out CPU and memory among them. Decides neith
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import inf
 
 from dovetail.allocators.filling import Filled, Filling, Spots
 from dovetail.core.claims import Arrangement, Claim, Curve, Occasion, Piece, Point
@@ -120,7 +121,7 @@ class Trial:
         for group in self._joined(nodes):
             jobs = self._jobs(group)
             filled = self.filled(group, jobs)
-            assert filled.rate >= 0, "claims were seated where their floors do not fit"
+            assert filled.worth > -inf, "claims were seated where their floors do not fit"
             for job, point in zip(jobs, filled.points, strict=True):
                 if len(self.where(job)) > 1:
                     self._lend(group, job, point)

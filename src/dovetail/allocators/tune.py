@@ -33,21 +33,27 @@ class Tune(Joint):
     exchanges: int = 24
     #: seconds in which a move must earn back what it costs
     payback: float = 3600.0
-    _fillings: dict[tuple[int, int], Filling] = field(default_factory=dict, init=False, repr=False)
+    _fillings: dict[tuple[int, int, bool], Filling] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def arrange(self, occasion: Occasion) -> Arrangement:
         """Pieces for those who come, and new pieces for those who should change."""
-        node = occasion.cluster.nodes[occasion.start]
-        capacity = (node.cpu or 0, node.memory or 0)
-        filling = self._fillings.get(capacity)
-        if filling is None:
-            filling = self._fillings[capacity] = Filling(*capacity)
+        filling = self._filling(occasion)
         trial = Trial(occasion, filling)
         seat(trial)
         nodes = {*occasion.touched, *trial.changed}
         trial.settle(nodes)
         exchange(trial, nodes, self._budget(occasion), self.payback)
         return trial.arrangement()
+
+    def _filling(self, occasion: Occasion) -> Filling:
+        node = occasion.cluster.nodes[occasion.start]
+        kind = (node.cpu or 0, node.memory or 0, not occasion.queue)
+        filling = self._fillings.get(kind)
+        if filling is None:
+            filling = self._fillings[kind] = Filling(*kind)
+        return filling
 
     def _budget(self, occasion: Occasion) -> int:
         """More exchanges for more change, fewer on large clusters: the next plans go on."""

@@ -212,6 +212,8 @@ class Occasion(NamedTuple):
     #: the pool is nodes start to stop-1
     start: int
     stop: int
+    #: is the queue long, with more jobs waiting than running?
+    queue: bool = True
     #: how much longer a job takes that is spread over more nodes than it needs
     span_penalty: float = 0.0
     #: seconds without progress that a move costs

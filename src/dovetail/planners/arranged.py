@@ -276,11 +276,18 @@ class Drafting:
                     touched,
                     pool.start,
                     pool.stop,
+                    self._queue(),
                     curves.span_penalty,
                     move.restart if move.move is None else move.move,
                 )
                 arranged.update(self.planner.allocator.arrange(occasion))
         return self._as_actions(arranged)
+
+    def _queue(self) -> bool:
+        """Will more jobs wait than run after this plan?"""
+        starts = sum(kind is Start for _, _, kind in self.coming)
+        waiting = self.planner.waiting + len(self.passed) - starts
+        return waiting > len(self.planner.seating.claims)
 
     def _touched(self, pool: Pool) -> list[int]:
         nodes = {node for node in self.planner._touched if pool.start <= node < pool.stop}
