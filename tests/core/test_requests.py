@@ -38,7 +38,9 @@ def place(cluster: str | Cluster, request: Request, taken: Allocation | None = N
     if taken is not None:
         machines.take(taken)
     before = repr((machines.free, machines.masks))
-    found = Draft(machines, BestFit()).find(options(request, machines, granting(machines, Proportional())))
+    found = Draft(machines, BestFit()).find(
+        options(request, machines, granting(machines, Proportional()))
+    )
     assert repr((machines.free, machines.masks)) == before, "looking changed the cluster"
     if found is not None:
         machines.take(found)

@@ -8,10 +8,14 @@ Jobs on several nodes stay where they are.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from heapq import nsmallest
 
 from dovetail.allocators.filling import Filled, Spots
 from dovetail.allocators.trial import Desk, Trial
 from dovetail.core.claims import Curve
+
+PARTNERS = 8
+"""So many other nodes are looked at for each hungry one, the least wanted first."""
 
 LEAST = 0.01
 """Exchanges that gain less speed than this, in jobs at their proportional speed, are not made."""
@@ -19,7 +23,8 @@ LEAST = 0.01
 
 def exchange(trial: Trial, nodes: Collection[int], budget: int, payback: float) -> None:
     """Improve the nodes just settled by exchanges, within a budget of trials."""
-    Exchanging(trial, budget, payback).run(nodes)
+    if budget > 0:
+        Exchanging(trial, budget, payback).run(nodes)
 
 
 class Exchanging:
@@ -29,6 +34,10 @@ class Exchanging:
         self.trial = trial
         self.budget = budget
         self.payback = payback
+        occasion = trial.occasion
+        nodes = range(occasion.start, occasion.stop)
+        loads = [(trial.load(node), node) for node in nodes if node not in occasion.cluster.closed]
+        self._calmest = [node for _, node in nsmallest(PARTNERS, loads)]
 
     def run(self, nodes: Collection[int]) -> None:
         """Exchange while it helps and the budget lasts."""
@@ -52,6 +61,7 @@ class Exchanging:
     def _improve(self, node: int) -> int | None:
         """Make the first exchange of a hungry node that pays; returns the other node."""
         for partner in self._partners(node):
+            self.budget -= 1
             before = self._rate(node) + self._rate(partner)
             for ours, theirs in self._pairs(node, partner):
                 if self.budget <= 0:
@@ -63,14 +73,9 @@ class Exchanging:
 
     def _partners(self, node: int) -> list[int]:
         """Other nodes of the pool, the least wanted first."""
-        occasion, trial = self.trial.occasion, self.trial
-        closed = occasion.cluster.closed
-        others = [
-            (trial.desk(other).load, other)
-            for other in range(occasion.start, occasion.stop)
-            if other != node and other not in closed
-        ]
-        return [other for load, other in sorted(others) if load < trial.desk(node).load]
+        own = self.trial.desk(node).load
+        others = [other for other in self._calmest if other != node]
+        return [other for other in others if self.trial.desk(other).load < own]
 
     def _pairs(self, node: int, partner: int) -> Iterator[tuple[int, int | None]]:
         """Jobs that could change places: ours wants more than it has and more than theirs."""

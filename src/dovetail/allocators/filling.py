@@ -32,6 +32,9 @@ PRICES = ((1.0, 1.0), (1.0, 0.02), (0.02, 1.0))
 SPARE = 0.04
 """A resource with more than this share of a node left over was too dear."""
 
+TRADERS = 24
+"""Trades are looked for among so many claims at most: their number grows with the square."""
+
 REMEMBERED = 100_000
 """So many ways to fill a node are kept before all are forgotten."""
 
@@ -116,7 +119,7 @@ class Filling:
                 other, _ = self._at_price(members, room, price)
                 if other.worth > filled.worth + NEGLIGIBLE:
                     filled = other
-        return self._traded(members, room, filled)
+        return self._traded(members, room, filled) if len(members) <= TRADERS else filled
 
     def _traded(self, members: Sequence[Member], room: Room, filled: Filled) -> Filled:
         """Let one claim climb on what another gives up, while that gains speed."""

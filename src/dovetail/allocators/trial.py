@@ -80,6 +80,17 @@ class Trial:
             desk = self.desks[node] = Desk(node, self.occasion)
         return desk
 
+    def load(self, node: int) -> float:
+        """How much is wanted of a node, whether it was changed or not."""
+        desk = self.desks.get(node)
+        if desk is not None:
+            return desk.load
+        cluster, seating = self.occasion.cluster, self.occasion.seating
+        cpu = cluster.cpu[node] + seating.cpu[node]
+        memory = cluster.memory[node] + seating.memory[node]
+        wanted = seating.wanted_cpu[node], seating.wanted_memory[node]
+        return max(wanted[0] / max(cpu, 1), wanted[1] / max(memory, 1))
+
     def claim(self, job: int) -> Claim:
         """A claim that sits or comes."""
         return self.claims.get(job) or self.occasion.seating.claims[job]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
+from math import ceil
 
 from dovetail.allocators.exchanging import exchange
 from dovetail.allocators.filling import Filling, Spots
@@ -89,36 +90,63 @@ class Tables:
 
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
-        self._size = 0
-        self._calm: list[tuple[float, int, int]] = []
-        self._busy: list[tuple[float, int, int]] = []
+        #: by number of free GPUs and whether the calm or the busy come first: a heap of nodes
+        self._heaps: dict[tuple[int, bool], list[tuple[float, int, int]]] = {}
 
     def find(self, claim: Claim) -> Spots | None:
         """Where a claim should sit: the hungry where little is wanted, donors where much is."""
         hungry = appetite(claim.curve) > 1
-        self._prepare(claim.gpus)
-        node = self._first(claim, hungry)
-        together: Spots | None = ((node, claim.gpus),) if node >= 0 else None
-        if claim.gpus == 1 or (together and not hungry):
-            return together
-        apart = self._spread(claim, hungry)
-        if together is None or apart is None:
-            return apart if together is None else together
-        penalty = 1.0 + self.trial.occasion.span_penalty
-        gain = self._outlook(claim, apart) / penalty / self._outlook(claim, together)
-        return apart if gain > WORTH_SPREADING else together
+        best, outlook = self._on(1, claim, hungry), 0.0
+        if claim.gpus == 1:
+            return best
+        if best is not None:
+            outlook = self._outlook(claim, best)
+        for parts in self._splits(claim) if hungry else ():
+            apart = self._on(parts, claim, True)
+            if apart and self._outlook(claim, apart) > WORTH_SPREADING * outlook:
+                best, outlook = apart, self._outlook(claim, apart)
+        return best or self._anywhere(claim)
 
-    def _prepare(self, gpus: int) -> None:
-        """List the nodes with room for a claim of this size; claims come in falling sizes."""
-        if gpus == self._size:
-            return
-        self._size = gpus
-        trial = self.trial
-        desks = [trial.desk(node) for node in self._nodes() if self._free(node) >= gpus]
-        self._calm = [(desk.load, desk.gpus, desk.node) for desk in desks]
-        self._busy = [(-desk.load, desk.gpus, desk.node) for desk in desks]
-        heapify(self._calm)
-        heapify(self._busy)
+    def _splits(self, claim: Claim) -> list[int]:
+        """Numbers of nodes worth trying: as many as the appetite needs, then twice as many."""
+        filling, most = self.trial.filling, claim.curve.points[-1]
+        needed = max(most.cpu / filling.cpu, most.memory / filling.memory) * claim.gpus
+        even = [k for k in range(max(2, ceil(needed)), claim.gpus + 1) if claim.gpus % k == 0]
+        return even
+
+    def _on(self, parts: int, claim: Claim, calm: bool) -> Spots | None:
+        """Equal parts on that many nodes, if there are so many with room."""
+        gpus, floor = claim.gpus // parts, claim.curve.points[0]
+        heap, sign = self._heap(gpus, calm), 1 if calm else -1
+        nodes: list[int] = []
+        passed: list[tuple[float, int, int]] = []
+        while heap and len(nodes) < parts:
+            key, free, node = heap[0]
+            desk = self.trial.desk(node)
+            now = (sign * desk.load, desk.gpus)
+            if desk.gpus < gpus:
+                heappop(heap)
+            elif now != (key, free):
+                # Somebody sat down there since: its place in the heap is another one.
+                heapreplace(heap, (*now, node))
+            else:
+                passed.append(heappop(heap))
+                if desk.seats(floor) >= gpus:
+                    nodes.append(node)
+        for entry in passed:
+            heappush(heap, entry)
+        return tuple([(node, gpus) for node in sorted(nodes)]) if len(nodes) == parts else None
+
+    def _heap(self, gpus: int, calm: bool) -> list[tuple[float, int, int]]:
+        """All nodes with so many free GPUs; whoever sits down later only makes it smaller."""
+        heap = self._heaps.get((gpus, calm))
+        if heap is None:
+            sign = 1 if calm else -1
+            desks = [self.trial.desk(node) for node in self._nodes() if self._free(node) >= gpus]
+            heap = [(sign * desk.load, desk.gpus, desk.node) for desk in desks]
+            heapify(heap)
+            self._heaps[gpus, calm] = heap
+        return heap
 
     def _nodes(self) -> range:
         return range(self.trial.occasion.start, self.trial.occasion.stop)
@@ -127,55 +155,22 @@ class Tables:
         desk = self.trial.desks.get(node)
         return self.trial.occasion.cluster.free[node] if desk is None else desk.gpus
 
-    def _first(self, claim: Claim, hungry: bool) -> int:
-        """The first node of the fitting heap with room, its place in the heap renewed; -1: none."""
-        heap, sign = (self._calm, 1) if hungry else (self._busy, -1)
-        passed: list[tuple[float, int, int]] = []
-        node = -1
-        while heap and node < 0:
-            key, free, first = heap[0]
-            desk = self.trial.desk(first)
-            now = (sign * desk.load, desk.gpus)
-            if desk.gpus < claim.gpus:
-                heappop(heap)
-            elif now != (key, free):
-                heapreplace(heap, (*now, first))
-            elif desk.seats(claim.curve.points[0]) < claim.gpus:
-                # Others on the node leave too little for this claim, but maybe not for the next.
-                passed.append(heappop(heap))
-            else:
-                node = first
-        for entry in passed:
-            heappush(heap, entry)
-        return node
-
-    def _spread(self, claim: Claim, hungry: bool) -> Spots | None:
-        """GPUs one by one where least is wanted, or from the emptiest nodes if spreading costs."""
+    def _anywhere(self, claim: Claim) -> Spots | None:
+        """On as few nodes as free GPUs allow."""
         trial, floor, gpus = self.trial, claim.curve.points[0], claim.gpus
         seats = {node: trial.desk(node).seats(floor) for node in self._nodes() if self._free(node)}
         if sum(seats.values()) < gpus:
             return None
-        spots: dict[int, int] = {}
-        if trial.occasion.span_penalty > 0 or not hungry:
-            for node in sorted(seats, key=lambda node: (-seats[node], node)):
-                spots[node] = min(seats[node], gpus)
-                gpus -= spots[node]
-                if not gpus:
-                    break
-            return tuple(spots.items())
-        heap = [(0, trial.desk(node).load, node) for node in seats if seats[node]]
-        heapify(heap)
-        for _ in range(gpus):
-            count, load, node = heap[0]
-            spots[node] = count + 1
-            if spots[node] == seats[node]:
-                heappop(heap)
-            else:
-                heapreplace(heap, (count + 1, load, node))
-        return tuple(sorted(spots.items()))
+        found: dict[int, int] = {}
+        for node in sorted(seats, key=lambda node: (-seats[node], node)):
+            found[node] = min(seats[node], gpus)
+            gpus -= found[node]
+            if not gpus:
+                break
+        return tuple(sorted(found.items()))
 
     def _outlook(self, claim: Claim, spots: Spots) -> float:
-        """The speed a claim may expect on these nodes: from its share, or from what nobody wants"""
+        """The speed a claim may expect there: from its share, or from what nobody else wants."""
         cpu = memory = 1 << 62
         for node, gpus in spots:
             desk = self.trial.desk(node)
@@ -183,7 +178,7 @@ class Tables:
             memory = min(memory, (desk.memory - desk.wanted_memory) // gpus)
         fair = claim.curve.fair
         cpu, memory = max(cpu, fair.cpu), max(memory, fair.memory)
-        return max(
-            (p.rate for p in claim.curve.points if p.cpu <= cpu and p.memory <= memory),
-            default=fair.rate,
-        )
+        points = claim.curve.points
+        rate = max([p.rate for p in points if p.cpu <= cpu and p.memory <= memory])
+        needed = -(-claim.gpus // self.trial.occasion.cluster.most)
+        return rate / (1.0 + self.trial.occasion.span_penalty * (len(spots) > needed))

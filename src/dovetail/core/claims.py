@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import ceil
 from typing import NamedTuple
 
-from dovetail.model.cluster import Cluster
+from dovetail.model.cluster import Cluster, Node
 from dovetail.model.profile import Profile, Surface
 from dovetail.model.request import Replica
 
@@ -117,17 +117,18 @@ class Curves:
         self.profiles = profiles
         #: how much longer a job takes that is spread over more nodes than it needs
         self.span_penalty = span_penalty
-        self._known: dict[tuple[str, int, int | None, int | None], Curve | None] = {}
+        self._known: dict[tuple[object, ...], Curve | None] = {}
 
     def of(self, model: str, node: int, each: Replica) -> Curve | None:
         """What is worth giving such a replica there; None: it insists on more than its share."""
-        key = (model, node, each.cpu, each.memory)
+        machine = self.cluster.nodes[node]
+        kind = (machine.type, machine.gpus, machine.cpu, machine.memory)
+        key = (model, each.cpu, each.memory, kind)
         if key not in self._known:
-            self._known[key] = self._make(*key)
+            self._known[key] = self._make(model, machine, each.cpu, each.memory)
         return self._known[key]
 
-    def _make(self, model: str, node: int, cpu: int | None, memory: int | None) -> Curve | None:
-        machine = self.cluster.nodes[node]
+    def _make(self, model: str, machine: Node, cpu: int | None, memory: int | None) -> Curve | None:
         share = (machine.cpu or 0) // machine.gpus, (machine.memory or 0) // machine.gpus
         profile = self.profiles.get(model)
         if cpu is None and memory is None and profile is not None:
