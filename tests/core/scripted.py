@@ -47,6 +47,9 @@ class Scripted:
     def changed(self, job: Job, now: float) -> None:
         self.heard.append(f"{job.spec.name} changed")
 
+    def resized(self, job: Job, now: float) -> None:
+        self.heard.append(f"{job.spec.name} changed")
+
     def capacity_changed(self) -> None:
         self.heard.append("capacity changed")
 

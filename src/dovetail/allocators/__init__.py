@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dovetail.allocators.greedy import Greedy
+from dovetail.allocators.optimal import Optimal
 from dovetail.allocators.proportional import Proportional
 from dovetail.allocators.tune import Tune
 from dovetail.core.protocols import Allocator
@@ -12,6 +13,7 @@ BUILTIN: dict[str, type[Allocator]] = {
     "proportional": Proportional,
     "greedy": Greedy,
     "tune": Tune,
+    "optimal": Optimal,
 }
 
 ALLOCATORS: Registry[Allocator] = Registry("allocator", BUILTIN, "dovetail.allocators", ("grant",))

@@ -1,24 +1,38 @@
-"""Letting claims change places between nodes, where everybody together gets faster by it.
+"""Letting claims change places between nodes, where everybody together is better off by it.
 
-One node's hungry job against another's modest one, or into another's free GPU. Each exchange is
-tried by filling both nodes anew; the sum of speeds decides, and a move must earn its cost back.
-Jobs on several nodes stay where they are.
+What a hungry node holds of a demanding job goes to a calmer node, and as many GPUs of modest jobs
+come back, or a free GPU is taken. Each exchange is tried by filling both nodes anew; the worth of
+the result decides, and a move must earn its cost back. Where spreading a job costs nothing, parts
+of a job may move; elsewhere only jobs that sit on one node, and whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from heapq import nsmallest
+from typing import NamedTuple
 
-from dovetail.allocators.filling import Filled, Spots
-from dovetail.allocators.trial import Desk, Trial
-from dovetail.core.claims import Curve
+from dovetail.allocators.trial import Trial
+from dovetail.core.claims import Point
 
 PARTNERS = 8
-"""So many other nodes are looked at for each hungry one, the least wanted first."""
+"""So many other nodes are looked at for each hungry one, the calmest first."""
 
 LEAST = 0.01
-"""Exchanges that gain less speed than this, in jobs at their proportional speed, are not made."""
+"""Exchanges that gain less than this, in jobs at their proportional speed, are not made."""
+
+
+class Slice(NamedTuple):
+    """So many GPUs of a job on a node; how much is aimed at per GPU there; its kind."""
+
+    density: float
+    job: int
+    gpus: int
+    kind: int
+
+
+Deal = tuple[tuple[Slice, ...], tuple[Slice, ...]]
+"""What we give and what we get."""
 
 
 def exchange(trial: Trial, nodes: Collection[int], budget: int, payback: float) -> None:
@@ -34,121 +48,167 @@ class Exchanging:
         self.trial = trial
         self.budget = budget
         self.payback = payback
-        occasion = trial.occasion
-        nodes = range(occasion.start, occasion.stop)
-        loads = [(trial.load(node), node) for node in nodes if node not in occasion.cluster.closed]
-        self._calmest = [node for _, node in nsmallest(PARTNERS, loads)]
+        #: may jobs be taken apart?
+        self.apart = not trial.occasion.span_penalty
 
     def run(self, nodes: Collection[int]) -> None:
         """Exchange while it helps and the budget lasts."""
-        hungry = [(self._hunger(node), node) for node in nodes]
-        queue = [node for hunger, node in sorted(hungry, reverse=True) if hunger > LEAST]
+        hungry = sorted(((self._hunger(node), node) for node in nodes), reverse=True)
+        queue = [node for hunger, node in hungry if hunger > LEAST]
+        calmest = self._calmest() if queue else []
         while queue and self.budget > 0:
             node = queue.pop(0)
-            partner = self._improve(node)
+            partner = self._improve(node, calmest)
             if partner is not None:
                 queue += [each for each in (node, partner) if self._hunger(each) > LEAST]
 
-    def _hunger(self, node: int) -> float:
-        """How much faster those on a node could be."""
-        trial = self.trial
-        hunger = 0.0
-        for job in trial.desk(node).jobs:
-            if len(trial.where(job)) == 1:
-                hunger += trial.claim(job).curve.points[-1].rate - trial.point(job).rate
-        return hunger
+    def _calmest(self) -> list[int]:
+        """Nodes on which least is aimed at."""
+        occasion = self.trial.occasion
+        nodes = range(occasion.start, occasion.stop)
+        loads = (
+            (self.trial.desk(node).load, node)
+            for node in nodes
+            if node not in occasion.cluster.closed
+        )
+        return [node for _, node in nsmallest(PARTNERS, loads)]
 
-    def _improve(self, node: int) -> int | None:
+    def _hunger(self, node: int) -> float:
+        """How much better those on a node could do."""
+        trial = self.trial
+        worth = trial.filling.worth
+        return sum(
+            worth(trial.claim(job).curve.points[-1]) - worth(trial.point(job))
+            for job in trial.desk(node).jobs
+        )
+
+    def _improve(self, node: int, partners: list[int]) -> int | None:
         """Make the first exchange of a hungry node that pays; returns the other node."""
-        for partner in self._partners(node):
-            self.budget -= 1
-            before = self._rate(node) + self._rate(partner)
-            for ours, theirs in self._pairs(node, partner):
-                if self.budget <= 0:
-                    return None
-                self.budget -= 1
-                if self._try(node, partner, ours, theirs, before):
-                    return partner
+        for partner in partners:
+            if partner != node:
+                for ours, theirs in self._deals(node, partner):
+                    if self.budget <= 0:
+                        return None
+                    self.budget -= 1
+                    if self._try(node, partner, ours, theirs):
+                        return partner
         return None
 
-    def _partners(self, node: int) -> list[int]:
-        """Other nodes of the pool, the least wanted first."""
-        own = self.trial.desk(node).load
-        others = [other for other in self._calmest if other != node]
-        return [other for other in others if self.trial.desk(other).load < own]
+    # ---- what could be exchanged -------------------------------------------------------------
 
-    def _pairs(self, node: int, partner: int) -> Iterator[tuple[int, int | None]]:
-        """Jobs that could change places: ours wants more than it has and more than theirs."""
+    def _deals(self, node: int, partner: int) -> Iterator[Deal]:
+        """Exchanges of equal numbers of GPUs: our most demanding for their most modest."""
+        ours = sorted(self._slices(node), reverse=True)
+        theirs = sorted(self._slices(partner))
+        tried: set[tuple[tuple[int, int], ...]] = set()
+        for deal in self._pairs(ours, theirs, self.trial.desk(partner).gpus):
+            kinds = tuple((each.kind, each.gpus) for side in deal for each in (*side, NOBODY))
+            if kinds not in tried:
+                tried.add(kinds)
+                yield deal
+
+    def _pairs(self, ours: list[Slice], theirs: list[Slice], free: int) -> Iterator[Deal]:
+        for give in ours:
+            if give.gpus <= free:
+                yield (give,), ()
+            for get in theirs:
+                if get.gpus == give.gpus and get.density < give.density:
+                    yield (give,), (get,)
+            for several in _adding_up(theirs, give.gpus):
+                if _mean(several) < give.density:
+                    yield (give,), several
+        for get in theirs:
+            for several in _adding_up(ours, get.gpus):
+                if _mean(several) > get.density:
+                    yield several, (get,)
+
+    def _slices(self, node: int) -> Iterator[Slice]:
+        """What may leave a node: whole jobs, or single GPUs where jobs may be taken apart."""
         trial = self.trial
-        desk = trial.desk(partner)
-        tried: set[tuple[int, int]] = set()
-        theirs = sorted(self._movable(desk), key=self._wants)
-        for ours in sorted(self._movable(trial.desk(node)), key=self._wants, reverse=True):
-            claim = trial.claim(ours)
-            if (
-                desk.seats(claim.curve.points[0]) >= claim.gpus
-                and (id(claim.curve), 0) not in tried
-            ):
-                tried.add((id(claim.curve), 0))
-                yield ours, None
-            for other in theirs:
-                if trial.claim(other).gpus != claim.gpus or self._wants(other) >= self._wants(ours):
-                    continue
-                pair = (id(claim.curve), id(trial.claim(other).curve))
-                if pair not in tried:
-                    tried.add(pair)
-                    yield ours, other
+        for job, gpus in trial.desk(node).jobs.items():
+            claim = trial.claim(job)
+            target, whole = trial.target(claim), trial.filling
+            density = max(target.cpu / whole.cpu, target.memory / whole.memory)
+            if gpus == claim.gpus:
+                yield Slice(density, job, gpus, id(claim.curve))
+            if self.apart and claim.gpus > 1:
+                yield Slice(density, job, 1, id(claim.curve) + claim.gpus)
 
-    def _movable(self, desk: Desk) -> list[int]:
-        return [job for job in desk.jobs if len(self.trial.where(job)) == 1]
+    # ---- trying ------------------------------------------------------------------------------
 
-    def _wants(self, job: int) -> float:
-        claim = self.trial.claim(job)
-        most, whole = claim.curve.points[-1], self.trial.filling
-        return claim.gpus * max(most.cpu / whole.cpu, most.memory / whole.memory)
-
-    def _rate(self, node: int) -> float:
-        return self._filled(node).worth
-
-    def _filled(self, node: int) -> Filled:
-        """How a node would be shared among those who sit there alone; the others keep theirs."""
+    def _try(
+        self, node: int, partner: int, ours: tuple[Slice, ...], theirs: tuple[Slice, ...]
+    ) -> bool:
+        """Make an exchange and keep it if it pays."""
         trial = self.trial
-        desk = trial.desk(node)
-        cpu, memory = desk.cpu, desk.memory
-        members: list[tuple[Curve, Spots]] = []
-        for job in self._members(node):
-            members.append((trial.claim(job).curve, trial.where(job)))
-        for job in desk.jobs.keys() - self._members(node) if len(members) < len(desk.jobs) else ():
-            point, gpus = trial.point(job), desk.jobs[job]
-            cpu, memory = cpu - gpus * point.cpu, memory - gpus * point.memory
-        return trial.filling.fill(members, {node: (cpu, memory)})
-
-    def _members(self, node: int) -> list[int]:
-        return sorted(self._movable(self.trial.desk(node)))
-
-    def _try(self, node: int, partner: int, ours: int, theirs: int | None, before: float) -> bool:
-        """Exchange two jobs (or move one) and keep it if it pays."""
-        trial = self.trial
-        self._swap(node, partner, ours, theirs)
-        filled = [self._filled(each) for each in (node, partner)]
-        gain = sum(each.worth for each in filled) - before
-        if gain * self.payback > self._price(ours, theirs) and gain > LEAST:
-            for each, result in zip((node, partner), filled, strict=True):
-                trial.points.update(zip(self._members(each), result.points, strict=True))
+        jobs = self._around(node, partner)
+        before = sum(trial.filling.worth(trial.point(job)) for job in jobs)
+        spots = {each.job: trial.where(each.job) for each in (*ours, *theirs)}
+        self._move(ours, node, partner)
+        self._move(theirs, partner, node)
+        points, after = self._filled(node, partner)
+        gain = after - before
+        if gain > LEAST and gain * self.payback > self._price(spots):
+            trial.points.update(points)
             return True
-        self._swap(partner, node, ours, theirs)
+        for job in spots:
+            trial.rise(job)
+        for job, old in spots.items():
+            trial.sit(job, old)
         return False
 
-    def _price(self, ours: int, theirs: int | None) -> float:
+    def _around(self, node: int, partner: int) -> list[int]:
+        desks = self.trial.desk(node).jobs, self.trial.desk(partner).jobs
+        return sorted({**desks[0], **desks[1]})
+
+    def _filled(self, node: int, partner: int) -> tuple[dict[int, Point], float]:
+        """How two nodes would be shared out: each alone if no job sits on several nodes."""
+        trial = self.trial
+        jobs = self._around(node, partner)
+        if all(len(trial.where(job)) == 1 for job in jobs):
+            groups: list[tuple[tuple[int, ...], list[int]]] = [
+                ((each,), sorted(trial.desk(each).jobs)) for each in (node, partner)
+            ]
+        else:
+            groups = [((node, partner), jobs)]
+        points: dict[int, Point] = {}
+        worth = 0.0
+        for nodes, members in groups:
+            filled = trial.filled(nodes, members)
+            points.update(zip(members, filled.points, strict=True))
+            worth += filled.worth
+        return points, worth
+
+    def _move(self, slices: tuple[Slice, ...], source: int, target: int) -> None:
+        for each in slices:
+            spots = dict(self.trial.where(each.job))
+            spots[source] -= each.gpus
+            spots[target] = spots.get(target, 0) + each.gpus
+            self.trial.rise(each.job)
+            self.trial.sit(each.job, tuple(sorted((n, g) for n, g in spots.items() if g)))
+
+    def _price(self, movers: Collection[int]) -> float:
         """Work lost by moving those who run already."""
         seated, move = self.trial.occasion.seating.claims, self.trial.occasion.move
-        movers = [job for job in (ours, theirs) if job is not None and job in seated]
-        return move * sum(self.trial.claim(job).curve.fair.rate for job in movers)
+        return move * sum(seated[job].curve.fair.rate for job in movers if job in seated)
 
-    def _swap(self, source: int, target: int, ours: int, theirs: int | None) -> None:
-        trial = self.trial
-        trial.rise(ours)
-        if theirs is not None:
-            trial.rise(theirs)
-            trial.sit(theirs, ((source, trial.claim(theirs).gpus),))
-        trial.sit(ours, ((target, trial.claim(ours).gpus),))
+
+NOBODY = Slice(0.0, -1, 0, 0)
+
+
+def _adding_up(slices: list[Slice], gpus: int) -> Iterator[tuple[Slice, ...]]:
+    """Several slices that make up exactly so many GPUs, taken in order from each one on."""
+    for first, start in enumerate(slices if gpus > 1 else ()):
+        found, jobs, left = [start], {start.job}, gpus - start.gpus
+        for each in slices[first + 1 :]:
+            if 0 < each.gpus <= left and each.job not in jobs:
+                found.append(each)
+                jobs.add(each.job)
+                left -= each.gpus
+        if not left and len(found) > 1:
+            yield tuple(found)
+
+
+def _mean(slices: tuple[Slice, ...]) -> float:
+    """What is aimed at per GPU."""
+    return sum(each.density * each.gpus for each in slices) / sum(each.gpus for each in slices)

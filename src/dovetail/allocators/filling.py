@@ -78,6 +78,10 @@ class Filling:
         self._facts: dict[int, Facts] = {}
         self._filled: dict[tuple[int, ...], Filled] = {}
 
+    def worth(self, point: Point) -> float:
+        """What a claim at that point counts."""
+        return -1 / point.rate if self.hurry else point.rate
+
     def fill(self, members: Sequence[Member], room: Room) -> Filled:
         """Points for all members; where not even their floors fit, the worth is -inf."""
         if len(room) == 1:
@@ -203,8 +207,7 @@ class Filling:
         """What is known of a curve, found out once."""
         found = self._facts.get(id(given))
         if found is None:
-            worth = [-1 / p.rate if self.hurry else p.rate for p in given.points]
-            points = [p._replace(rate=w) for p, w in zip(given.points, worth, strict=True)]
+            points = [point._replace(rate=self.worth(point)) for point in given.points]
             curve = Curve(tuple(points), given.fair)
             ladders = [self._ladder(curve, *price) for price in PRICES]
             best = sorted(points, key=lambda point: -point.rate)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from math import inf
 
 from dovetail.allocators.filling import Filled, Filling, Spots
+from dovetail.allocators.targets import Targets
 from dovetail.core.claims import Arrangement, Claim, Curve, Occasion, Piece, Point
 
 
@@ -27,8 +28,8 @@ class Desk:
         "wanted_memory",
     )
 
-    def __init__(self, node: int, occasion: Occasion) -> None:
-        cluster, seating = occasion.cluster, occasion.seating
+    def __init__(self, node: int, trial: Trial) -> None:
+        cluster, seating = trial.occasion.cluster, trial.occasion.seating
         self.node = node
         self.gpus = cluster.free[node]
         self.cpu = cluster.cpu[node] + seating.cpu[node]
@@ -37,8 +38,12 @@ class Desk:
         self.spare_cpu = self.cpu - seating.floor_cpu[node]
         self.spare_memory = self.memory - seating.floor_memory[node]
         self.jobs = dict(seating.nodes[node])
-        self.wanted_cpu = seating.wanted_cpu[node]
-        self.wanted_memory = seating.wanted_memory[node]
+        #: what is aimed at for them
+        self.wanted_cpu = self.wanted_memory = 0
+        for job, gpus in self.jobs.items():
+            target = trial.target(seating.claims[job])
+            self.wanted_cpu += gpus * target.cpu
+            self.wanted_memory += gpus * target.memory
 
     def seats(self, floor: Point) -> int:
         """How many GPUs here can still have such a floor."""
@@ -51,7 +56,7 @@ class Desk:
 
     @property
     def load(self) -> float:
-        """How much of the scarcer resource everybody here would like to have, 1 being all."""
+        """How much of the scarcer resource is aimed at here, 1 being all there is."""
         return max(self.wanted_cpu / max(self.cpu, 1), self.wanted_memory / max(self.memory, 1))
 
 
@@ -65,31 +70,37 @@ class Trial:
         #: where each claim that was looked at sits, and the point it gets
         self.spots: dict[int, Spots] = {}
         self.points: dict[int, Point] = {}
-        #: what jobs settled elsewhere take more than before of nodes that are not settled
-        self.lent: dict[int, tuple[int, int]] = {}
         #: nodes on which somebody sat down or rose
         self.changed: set[int] = set()
         self.claims = {claim.job: claim for claim in occasion.coming}
+        self.targets = self._aim()
         for job in occasion.going:
             self.rise(job)
+
+    def _aim(self) -> Targets:
+        """What everybody who stays or comes would get if the pool were one node."""
+        occasion, seating = self.occasion, self.occasion.seating
+        kinds = dict(seating.kinds)
+        leaving = [(seating.claims[job], -1) for job in occasion.going]
+        for claim, sign in (*leaving, *[(claim, 1) for claim in occasion.coming]):
+            kind = (id(claim.curve), claim.gpus)
+            kinds[kind] = (claim.curve, kinds.get(kind, (claim.curve, 0))[1] + sign)
+        nodes = slice(occasion.start, occasion.stop)
+        cpu = sum(occasion.cluster.cpu[nodes]) + sum(seating.cpu[nodes])
+        memory = sum(occasion.cluster.memory[nodes]) + sum(seating.memory[nodes])
+        present = {kind: entry for kind, entry in kinds.items() if entry[1]}
+        return Targets(present, cpu, memory, self.filling)
 
     def desk(self, node: int) -> Desk:
         """The node as it is in this trial."""
         desk = self.desks.get(node)
         if desk is None:
-            desk = self.desks[node] = Desk(node, self.occasion)
+            desk = self.desks[node] = Desk(node, self)
         return desk
 
-    def load(self, node: int) -> float:
-        """How much is wanted of a node, whether it was changed or not."""
-        desk = self.desks.get(node)
-        if desk is not None:
-            return desk.load
-        cluster, seating = self.occasion.cluster, self.occasion.seating
-        cpu = cluster.cpu[node] + seating.cpu[node]
-        memory = cluster.memory[node] + seating.memory[node]
-        wanted = seating.wanted_cpu[node], seating.wanted_memory[node]
-        return max(wanted[0] / max(cpu, 1), wanted[1] / max(memory, 1))
+    def target(self, claim: Claim) -> Point:
+        """The amounts per GPU that are aimed at for a claim."""
+        return self.targets.of(claim.curve, claim.gpus)
 
     def claim(self, job: int) -> Claim:
         """A claim that sits or comes."""
@@ -105,27 +116,27 @@ class Trial:
 
     def rise(self, job: int) -> None:
         """Take a claim off its nodes."""
-        points = self.claim(job).curve.points
+        claim = self.claim(job)
         for node, gpus in self.where(job):
             del self.desk(node).jobs[job]
-            self._occupy(node, -gpus, points)
+            self._occupy(node, -gpus, claim)
 
     def sit(self, job: int, spots: Spots) -> None:
         """Put a claim on nodes."""
         self.spots[job] = spots
-        points = self.claim(job).curve.points
+        claim = self.claim(job)
         for node, gpus in spots:
             self.desk(node).jobs[job] = gpus
-            self._occupy(node, gpus, points)
+            self._occupy(node, gpus, claim)
 
-    def _occupy(self, node: int, gpus: int, points: tuple[Point, ...]) -> None:
+    def _occupy(self, node: int, gpus: int, claim: Claim) -> None:
         self.changed.add(node)
-        desk, least, most = self.desks[node], points[0], points[-1]
+        desk, least, target = self.desks[node], claim.curve.points[0], self.target(claim)
         desk.gpus -= gpus
         desk.spare_cpu -= gpus * least.cpu
         desk.spare_memory -= gpus * least.memory
-        desk.wanted_cpu += gpus * most.cpu
-        desk.wanted_memory += gpus * most.memory
+        desk.wanted_cpu += gpus * target.cpu
+        desk.wanted_memory += gpus * target.memory
 
     def settle(self, nodes: Iterable[int]) -> None:
         """Share out anew what these nodes have among those who sit there."""
@@ -133,10 +144,7 @@ class Trial:
             jobs = self._jobs(group)
             filled = self.filled(group, jobs)
             assert filled.worth > -inf, "claims were seated where their floors do not fit"
-            for job, point in zip(jobs, filled.points, strict=True):
-                if len(self.where(job)) > 1:
-                    self._lend(group, job, point)
-                self.points[job] = point
+            self.points.update(zip(jobs, filled.points, strict=True))
 
     def _joined(self, nodes: Iterable[int]) -> list[list[int]]:
         """Nodes that share a job are settled together."""
@@ -169,25 +177,19 @@ class Trial:
             for node, gpus in spots if len(spots) > 1 else ():
                 if node not in group:
                     # Everybody else there keeps what they have.
-                    self._add_outside(room, node, gpus, job)
+                    cpu, memory = room.get(node) or self._left(node)
+                    point = self.point(job)
+                    room[node] = (cpu + gpus * point.cpu, memory + gpus * point.memory)
         return self.filling.fill(members, room)
 
-    def _add_outside(
-        self, room: dict[int, tuple[int, int]], node: int, gpus: int, job: int
-    ) -> None:
-        cluster, point = self.occasion.cluster, self.point(job)
-        cpu, memory = room.get(node) or (cluster.cpu[node], cluster.memory[node])
-        if node not in room and node in self.lent:
-            cpu, memory = cpu - self.lent[node][0], memory - self.lent[node][1]
-        room[node] = (cpu + gpus * point.cpu, memory + gpus * point.memory)
-
-    def _lend(self, group: Sequence[int], job: int, new: Point) -> None:
-        """Note what a job takes of nodes outside the group that is being settled."""
-        for node, gpus in self.where(job):
-            if node not in group:
-                old, (cpu, memory) = self.point(job), self.lent.get(node, (0, 0))
-                more = gpus * (new.cpu - old.cpu), gpus * (new.memory - old.memory)
-                self.lent[node] = (cpu + more[0], memory + more[1])
+    def _left(self, node: int) -> tuple[int, int]:
+        """What nobody has on a node that is not being settled."""
+        desk = self.desk(node)
+        cpu, memory = desk.cpu, desk.memory
+        for job, gpus in desk.jobs.items():
+            point = self.point(job)
+            cpu, memory = cpu - gpus * point.cpu, memory - gpus * point.memory
+        return cpu, memory
 
     def point(self, job: int) -> Point:
         """What a claim has per GPU: in this trial, or in fact."""
@@ -199,6 +201,12 @@ class Trial:
             known = [each for each in claim.curve.points if each[:2] == amounts]
             point = known[0] if known else Point(*amounts, claim.curve.fair.rate)
         return point
+
+    def worth(self) -> tuple[int, float]:
+        """How many have a seat, and what all of them have together."""
+        staying = self.occasion.seating.claims.keys() - set(self.occasion.going)
+        seated = staying | self.points.keys()
+        return len(seated), sum(self.filling.worth(self.point(job)) for job in sorted(seated))
 
     def arrangement(self) -> Arrangement:
         """Pieces of everybody whose pieces are not what they were."""

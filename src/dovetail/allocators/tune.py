@@ -10,19 +10,22 @@ than with its GPU-proportional share.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from heapq import heapify, heappop, heappush, heapreplace
-from math import ceil
 
 from dovetail.allocators.exchanging import exchange
 from dovetail.allocators.filling import Filling, Spots
 from dovetail.allocators.joint import Joint
 from dovetail.allocators.trial import Trial
-from dovetail.core.claims import Arrangement, Claim, Curve, Occasion
+from dovetail.core.claims import Arrangement, Claim, Occasion
 
 WORTH_SPREADING = 1.05
 """A job is spread over more nodes than it needs only if that makes it so much faster."""
 
-EFFORT = 6400
+SMALL = 16
+"""Pools of so many nodes are seated in two ways when most of their jobs are new."""
+
+EFFORT = 1600
 """Exchanges tried at most in one plan, times the nodes of the pool."""
 
 
@@ -40,15 +43,24 @@ class Tune(Joint):
 
     def arrange(self, occasion: Occasion) -> Arrangement:
         """Pieces for those who come, and new pieces for those who should change."""
-        filling = self._filling(occasion)
-        trial = Trial(occasion, filling)
-        seat(trial)
-        nodes = {*occasion.touched, *trial.changed}
-        trial.settle(nodes)
-        exchange(trial, nodes, self._budget(occasion), self.payback)
+        trial = self.tried(occasion, thin=False)
+        if _free_to_spread(occasion):
+            other = self.tried(occasion, thin=True)
+            if other.worth() > trial.worth():
+                trial = other
         return trial.arrangement()
 
-    def _filling(self, occasion: Occasion) -> Filling:
+    def tried(self, occasion: Occasion, thin: bool) -> Trial:
+        """One way to seat everybody, settled and improved."""
+        trial = Trial(occasion, self.filling(occasion))
+        seat(trial, thin)
+        nodes = {*occasion.touched, *trial.changed}
+        trial.settle(nodes)
+        exchange(trial, nodes, self.budget(occasion), self.payback)
+        return trial
+
+    def filling(self, occasion: Occasion) -> Filling:
+        """What fills nodes of this pool, with all it remembers."""
         node = occasion.cluster.nodes[occasion.start]
         kind = (node.cpu or 0, node.memory or 0, not occasion.queue)
         filling = self._fillings.get(kind)
@@ -56,20 +68,31 @@ class Tune(Joint):
             filling = self._fillings[kind] = Filling(*kind)
         return filling
 
-    def _budget(self, occasion: Occasion) -> int:
+    def budget(self, occasion: Occasion) -> int:
         """More exchanges for more change, fewer on large clusters: the next plans go on."""
         changes = 1 + len(occasion.coming) + len(occasion.going) + len(occasion.touched)
         return min(self.exchanges * changes, EFFORT // (occasion.stop - occasion.start))
 
 
-def appetite(curve: Curve) -> float:
-    """How many times its fair share a job would like to have of what it wants most."""
-    most, fair = curve.points[-1], curve.fair
-    return max(most.cpu / max(fair.cpu, 1), most.memory / max(fair.memory, 1))
+def appetite(trial: Trial, claim: Claim) -> float:
+    """How many times its fair share is aimed at for a claim, of what it wants most."""
+    target, fair = trial.target(claim), claim.curve.fair
+    return max(target.cpu / max(fair.cpu, 1), target.memory / max(fair.memory, 1))
 
 
-def seat(trial: Trial) -> None:
-    """Find nodes for those who come: wide ones first, then the hungriest."""
+def _free_to_spread(occasion: Occasion) -> bool:
+    """Is most of a small pool seated anew, with wide jobs that may be spread at no cost?"""
+    wide = any(claim.gpus > 1 for claim in occasion.coming)
+    small = occasion.stop - occasion.start <= SMALL
+    anew = len(occasion.coming) > len(occasion.seating.claims)
+    return wide and small and anew and not occasion.span_penalty
+
+
+def seat(trial: Trial, thin: bool = False) -> None:
+    """Find nodes for those who come: wide ones first, then the hungriest.
+
+    `thin` spreads every job over as many nodes as it can.
+    """
     occasion = trial.occasion
     told = [claim for claim in occasion.coming if claim.held]
     for claim in told:
@@ -77,12 +100,20 @@ def seat(trial: Trial) -> None:
     homeless = [claim for claim in occasion.coming if not claim.held]
     if not homeless:
         return
-    homeless.sort(key=lambda claim: (-claim.gpus, -appetite(claim.curve)))
+    # Where spreading costs nothing, there is no packing problem: the hungriest choose first.
+    packed = occasion.span_penalty > 0
+    homeless.sort(key=lambda claim: (-claim.gpus * packed, -appetite(trial, claim), -claim.gpus))
     tables = Tables(trial)
     for claim in homeless:
-        spots = tables.find(claim)
+        spots = tables.thinnest(claim) if thin else tables.find(claim)
         if spots is not None:
             trial.sit(claim.job, spots)
+
+
+@cache
+def _divisors(gpus: int) -> list[int]:
+    """Numbers of nodes over which so many GPUs can be spread evenly."""
+    return [parts for parts in range(2, gpus + 1) if gpus % parts == 0]
 
 
 class Tables:
@@ -95,24 +126,37 @@ class Tables:
 
     def find(self, claim: Claim) -> Spots | None:
         """Where a claim should sit: the hungry where little is wanted, donors where much is."""
-        hungry = appetite(claim.curve) > 1
+        hungry = appetite(self.trial, claim) > 1
         best, outlook = self._on(1, claim, hungry), 0.0
         if claim.gpus == 1:
             return best
         if best is not None:
             outlook = self._outlook(claim, best)
-        for parts in self._splits(claim) if hungry else ():
+        for parts in _divisors(claim.gpus) if hungry else ():
             apart = self._on(parts, claim, True)
-            if apart and self._outlook(claim, apart) > WORTH_SPREADING * outlook:
+            if apart and self._better(claim, apart, best, outlook):
                 best, outlook = apart, self._outlook(claim, apart)
         return best or self._anywhere(claim)
 
-    def _splits(self, claim: Claim) -> list[int]:
-        """Numbers of nodes worth trying: as many as the appetite needs, then twice as many."""
-        filling, most = self.trial.filling, claim.curve.points[-1]
-        needed = max(most.cpu / filling.cpu, most.memory / filling.memory) * claim.gpus
-        even = [k for k in range(max(2, ceil(needed)), claim.gpus + 1) if claim.gpus % k == 0]
-        return even
+    def thinnest(self, claim: Claim) -> Spots | None:
+        """GPUs one by one over all nodes with room, the calmest first."""
+        floor, gpus = claim.curve.points[0], claim.gpus
+        desks = [self.trial.desk(node) for node in self._nodes() if self._free(node)]
+        heap = [(0, desk.load, desk.node) for desk in desks if desk.seats(floor)]
+        heapify(heap)
+        spots: dict[int, int] = {}
+        while heap and gpus:
+            count, load, node = heap[0]
+            spots[node], gpus = count + 1, gpus - 1
+            if spots[node] == self.trial.desk(node).seats(floor):
+                heappop(heap)
+            else:
+                heapreplace(heap, (count + 1, load, node))
+        return None if gpus else tuple(sorted(spots.items()))
+
+    def _better(self, claim: Claim, apart: Spots, best: Spots | None, outlook: float) -> bool:
+        """Is it worth spreading a claim further?"""
+        return best is None or self._outlook(claim, apart) > WORTH_SPREADING * outlook
 
     def _on(self, parts: int, claim: Claim, calm: bool) -> Spots | None:
         """Equal parts on that many nodes, if there are so many with room."""
@@ -170,15 +214,17 @@ class Tables:
         return tuple(sorted(found.items()))
 
     def _outlook(self, claim: Claim, spots: Spots) -> float:
-        """The speed a claim may expect there: from its share, or from what nobody else wants."""
-        cpu = memory = 1 << 62
+        """The share of its target that a claim may expect there, after what others are aimed at.
+
+        Where nodes are full, that is less than one; where more than the target is free, no more.
+        """
+        target, share = self.trial.target(claim), 1.0
         for node, gpus in spots:
             desk = self.trial.desk(node)
-            cpu = min(cpu, (desk.cpu - desk.wanted_cpu) // gpus)
-            memory = min(memory, (desk.memory - desk.wanted_memory) // gpus)
-        fair = claim.curve.fair
-        cpu, memory = max(cpu, fair.cpu), max(memory, fair.memory)
-        points = claim.curve.points
-        rate = max([p.rate for p in points if p.cpu <= cpu and p.memory <= memory])
+            if target.cpu:
+                share = min(share, (desk.cpu - desk.wanted_cpu) / (gpus * target.cpu))
+            if target.memory:
+                share = min(share, (desk.memory - desk.wanted_memory) / (gpus * target.memory))
         needed = -(-claim.gpus // self.trial.occasion.cluster.most)
-        return rate / (1.0 + self.trial.occasion.span_penalty * (len(spots) > needed))
+        spread = len(spots) > needed
+        return max(share, 0.1) / (1.0 + self.trial.occasion.span_penalty * spread)

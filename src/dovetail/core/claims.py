@@ -152,10 +152,9 @@ class Seating:
         "cpu",
         "floor_cpu",
         "floor_memory",
+        "kinds",
         "memory",
         "nodes",
-        "wanted_cpu",
-        "wanted_memory",
     )
 
     def __init__(self, nodes: int) -> None:
@@ -168,9 +167,8 @@ class Seating:
         #: per node: the least they must be left with
         self.floor_cpu = [0] * nodes
         self.floor_memory = [0] * nodes
-        #: per node: what they would hold at their fastest
-        self.wanted_cpu = [0] * nodes
-        self.wanted_memory = [0] * nodes
+        #: how many claims there are of each curve and size
+        self.kinds: dict[tuple[int, int], tuple[Curve, int]] = {}
 
     def seat(self, claim: Claim) -> None:
         """A claim holds its pieces from now on."""
@@ -189,14 +187,14 @@ class Seating:
         return claim
 
     def _add(self, claim: Claim, sign: int) -> None:
-        least, most = claim.curve.points[0], claim.curve.points[-1]
+        least = claim.curve.points[0]
+        kind = (id(claim.curve), claim.gpus)
+        self.kinds[kind] = (claim.curve, self.kinds.get(kind, (claim.curve, 0))[1] + sign)
         for node, gpus, cpu, memory in claim.held:
             self.cpu[node] += sign * cpu
             self.memory[node] += sign * memory
             self.floor_cpu[node] += sign * gpus * least.cpu
             self.floor_memory[node] += sign * gpus * least.memory
-            self.wanted_cpu[node] += sign * gpus * most.cpu
-            self.wanted_memory[node] += sign * gpus * most.memory
 
 
 class Occasion(NamedTuple):
