@@ -54,6 +54,14 @@ ROWS = """
 # ---- tenants
 1x2 | a:1@0+9,tenant=r b:1@0+5,tenant=r c:1@1+3,tenant=r d:1@2+3,tenant=b | drf -> a 0-9, b 0-5, c 8-11, d 5-8
 1x1 | a:1@0+5,tenant=r b:1@1+5,tenant=r c:1@2+5,tenant=b | fair-share -> a 0-5, b 10-15, c 5-10
+# ---- packing: what aligns best with what is free, against what is short
+1x4 | a:4@0+5 b:1@1+9 c:3@2+9 d:2@3+9 | tetris:srtf=0 -> a 0-5, b 5-14, c 5-14, d 14-23
+1x4 | a:4@0+5 b:1@1+9 c:4@2+9 | tetris:srtf=0 -> a 0-5, b 14-23, c 5-14
+1x4 | a:4@0+5 b:1@1+9 c:4@2+9 | tetris:srtf=9 -> a 0-5, b 5-14, c 14-23
+1x4 | a:4@0+5 b:2@1+9 c:2@1+3 d:2@1+6 | tetris -> a 0-5, b 8-17, c 5-8, d 5-11
+1x4,cpus=8 | a:1@0+20,cpus=6 b:1@1+9,cpus=2 c:2@1+9,cpus=1 | tetris:srtf=0 -> a 0-20, b 10-19, c 1-10
+1x8,cpus=8 | a:6@0+9,cpus=2 b:2@0+9,cpus=4 c:1@0+9,cpus=5 | tetris:srtf=0 -> a 0-9, b 9-18, c 0-9
+1x4 | a:1@0+9 b:4@1+2 c:1@2+9 | tetris:skip=false -> a 0-9, b 9-11, c 11-20
 # ---- costs
 1x4 | a:4@0+10 b:4@2+3 | srtf restart=4 -> a 0-2 5-17, b 2-5
 1x4 | a:4@0+10 b:4@2+3 | srtf stop=2 -> a 0-2 7-15, b 4-7

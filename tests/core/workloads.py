@@ -163,6 +163,7 @@ VARIANTS = (
     "finish-time-fairness:round=2",
     "dominant-share:skip=false",
     "fair-share:half_life=5",
+    "tetris:srtf=0,skip=false",
 )
 """Parameters that lead elsewhere in the planners."""
 

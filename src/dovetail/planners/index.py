@@ -55,6 +55,8 @@ class Index:
         self._watches = kind.turn is not Ordering.turn
         self._admits = kind.admit is not Ordering.admit
         self._by_tenant = ordering.by_tenant
+        #: is something compared before keys?
+        self._ranked = ordering.by_tenant or ordering.by_free
         # Keys that depend on the job and time alone can be asked for when they are needed.
         self._lists_late = ordering.rekeys == "none"
         self._unlisted: dict[int, Job] = {}
