@@ -26,8 +26,10 @@ class Ordering:
     preempt: bool = False
     #: none, easy (reserve for the head) or conservative (reserve for all)
     backfill: str = "none"
-    #: how many waiting jobs a backfilling walk looks at
+    #: how many waiting jobs a backfilling walk looks at behind a reservation
     depth: int = 100
+    #: a job that has waited that many seconds is not passed any more; none: it may be for ever
+    patience: float | None = None
 
     #: whose keys are asked for again every `round` seconds: none, running or all
     rekeys: ClassVar[str] = "none"
@@ -41,6 +43,8 @@ class Ordering:
             raise UserError(f"backfill={self.backfill}: say none, easy or conservative")
         if self.depth < 1:
             raise UserError(f"depth={self.depth}: a backfilling walk must look at one job at least")
+        if self.patience is not None and not 0 < self.patience < float("inf"):
+            raise UserError(f"patience={self.patience}: must be more than 0 seconds, or none")
         if self.backfill != "none" and self.preempt:
             raise UserError("backfill and preempt exclude each other: drop one of them")
         if (self.by_tenant or self.by_free) and (self.preempt or self.backfill != "none"):

@@ -7,6 +7,13 @@ from dovetail.core.protocols import Allocator, Placement
 from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
 from dovetail.planners.backfill import Conservative, Easy
+from dovetail.planners.patience import (
+    Patient,
+    PatientConservative,
+    PatientEasy,
+    PatientPreemptive,
+    Reserving,
+)
 from dovetail.planners.preemptive import Preemptive
 from dovetail.planners.walk import Walk
 
@@ -15,10 +22,21 @@ def planner_for(
     cluster: Cluster, ordering: Ordering, placement: Placement, allocator: Allocator, costs: Costs
 ) -> Walk:
     """The default planner that does what the ordering's parameters ask for."""
+    kind = _impatient(ordering) if ordering.patience is not None else _plain(ordering)
+    return kind(cluster, ordering, placement, allocator, costs)
+
+
+def _plain(ordering: Ordering) -> type[Walk]:
     if ordering.preempt:
-        return Preemptive(cluster, ordering, placement, allocator, costs)
-    if ordering.backfill == "easy":
-        return Easy(cluster, ordering, placement, allocator, costs)
-    if ordering.backfill == "conservative":
-        return Conservative(cluster, ordering, placement, allocator, costs)
-    return Walk(cluster, ordering, placement, allocator, costs)
+        return Preemptive
+    return {"none": Walk, "easy": Easy, "conservative": Conservative}[ordering.backfill]
+
+
+def _impatient(ordering: Ordering) -> type[Walk]:
+    """Strict walks need no reservation: they stop at the first misfit anyway."""
+    if ordering.preempt:
+        return PatientPreemptive
+    none = Reserving if ordering.skip else Patient
+    return {"none": none, "easy": PatientEasy, "conservative": PatientConservative}[
+        ordering.backfill
+    ]
