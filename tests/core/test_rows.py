@@ -54,6 +54,29 @@ ROWS = """
 # ---- tenants
 1x2 | a:1@0+9,tenant=r b:1@0+5,tenant=r c:1@1+3,tenant=r d:1@2+3,tenant=b | drf -> a 0-9, b 0-5, c 8-11, d 5-8
 1x1 | a:1@0+5,tenant=r b:1@1+5,tenant=r c:1@2+5,tenant=b | fair-share -> a 0-5, b 10-15, c 5-10
+# ---- packing: what aligns best with what is free, against what is short
+1x4 | a:4@0+5 b:1@1+9 c:3@2+9 d:2@3+9 | tetris:srtf=0 -> a 0-5, b 5-14, c 5-14, d 14-23
+1x4 | a:4@0+5 b:1@1+9 c:4@2+9 | tetris:srtf=0 -> a 0-5, b 14-23, c 5-14
+1x4 | a:4@0+5 b:1@1+9 c:4@2+9 | tetris:srtf=9 -> a 0-5, b 5-14, c 14-23
+1x4 | a:4@0+5 b:2@1+9 c:2@1+3 d:2@1+6 | tetris -> a 0-5, b 8-17, c 5-8, d 5-11
+1x4,cpus=8 | a:1@0+20,cpus=6 b:1@1+9,cpus=2 c:2@1+9,cpus=1 | tetris:srtf=0 -> a 0-20, b 10-19, c 1-10
+1x8,cpus=8 | a:6@0+9,cpus=2 b:2@0+9,cpus=4 c:1@0+9,cpus=5 | tetris:srtf=0 -> a 0-9, b 9-18, c 0-9
+1x4 | a:1@0+9 b:4@1+2 c:1@2+9 | tetris:skip=false -> a 0-9, b 9-11, c 11-20
+# ---- patience: who has waited that long is not passed any more
+1x2 | a:1@0+4 b:2@1+3 c:1@2+4 d:1@4+4 e:1@6+4 f:1@8+4 | fifo:skip=true -> a 0-4, b 12-15, c 2-6, d 4-8, e 6-10, f 8-12
+1x2 | a:1@0+4 b:2@1+3 c:1@2+4 d:1@4+4 e:1@6+4 f:1@8+4 | fifo:skip=true,patience=5 -> a 0-4, b 8-11, c 2-6, d 4-8, e 11-15, f 11-15
+1x2 | a:1@0+4 b:2@1+3 c:1@2+4 d:1@4+4 e:1@6+4 f:1@6+2 | fifo:skip=true,patience=5 -> a 0-4, b 8-11, c 2-6, d 4-8, e 11-15, f 6-8
+1x3 | a:1@0+4 b:2@1+3 c:2@2+9 d:1@4+4 e:1@6+4 | fifo:skip=true,patience=99 -> a 0-4, b 1-4, c 4-13, d 4-8, e 8-12
+1x2 | a:1@0+4 b:2@1+3 c:1@2+4 d:1@4+4 e:1@6+4 f:1@8+4 | smallest-first:skip=true,patience=5 -> a 0-4, b 8-11, c 2-6, d 4-8, e 11-15, f 11-15
+1x2 | a:1@0+4 b:2@1+3 c:1@2+4 d:1@4+4 e:1@6+4 f:1@8+4 | tetris:srtf=9,patience=5 -> a 0-4, b 8-11, c 2-6, d 4-8, e 11-15, f 11-15
+1x2 | a:1@0+4,tenant=r b:2@1+3,tenant=r c:1@2+4,tenant=b d:1@4+4,tenant=b e:1@6+4,tenant=b | drf:patience=5 -> a 0-4, b 8-11, c 2-6, d 4-8, e 11-15
+1x4+2x2 | a:1@0+3 b:4@0+9 c:1@0+9 d:4@1+9 | fifo:patience=2 consolidated -> a 0-3, b 3-12, c 3-12, d 12-21
+1x1 | a:1@0+3 b:1@1+9 c:1@2+3 d:1@4+3 e:1@7+3 | sjf -> a 0-3, b 12-21, c 3-6, d 6-9, e 9-12
+1x1 | a:1@0+3 b:1@1+9 c:1@2+3 d:1@4+3 e:1@7+3 | sjf:patience=6 -> a 0-3, b 9-18, c 3-6, d 6-9, e 18-21
+1x2 | a:1@0+3 b:2@1+9 c:2@2+3 d:1@4+2 | sjf:backfill=easy,patience=4 -> a 0-3, b 6-15, c 3-6, d 15-17
+1x1 | a:1@0+9 b:1@1+3 c:1@4+3 d:1@7+3 | srtf -> a 0-1 10-18, b 1-4, c 4-7, d 7-10
+1x1 | a:1@0+9 b:1@1+3 c:1@4+3 d:1@7+3 | srtf:patience=5 -> a 0-1 6-14, b 1-4, c 4-6 14-15, d 15-18
+1x1 | a:1@0+9 b:1@1+9 c:1@2+9 | las:thresholds=4,patience=6 -> a 0-4 10-15, b 4-8 15-20, c 8-10 20-27
 # ---- costs
 1x4 | a:4@0+10 b:4@2+3 | srtf restart=4 -> a 0-2 5-17, b 2-5
 1x4 | a:4@0+10 b:4@2+3 | srtf stop=2 -> a 0-2 7-15, b 4-7

@@ -17,6 +17,8 @@ from dovetail.orderings import BUILTIN
 
 VARIANTS = {
     "fifo": ("fifo:skip=true", "fifo:preempt=true", "fifo:backfill=easy"),
+    "smallest-first": ("smallest-first:skip=true,patience=9", "smallest-first:patience=9"),
+    "srtf": ("srtf:patience=9",),
     "las": ("las:round=7", "las:thresholds=6/20", "las:thresholds=6/20,promote=2"),
     "gittins": ("gittins:round=5,thresholds=6/20",),
     "finish-time-fairness": ("finish-time-fairness:round=7",),
@@ -88,6 +90,8 @@ def test_a_fork_with_partitions_continues_identically(policy: str) -> None:
         "las:round=7",
         "finish-time-fairness:round=7",
         "las:thresholds=6/20",
+        "fifo:skip=true,patience=9",
+        "srtf:patience=9",
     ],
 )
 def test_a_fork_also_wakes_when_the_original_does(policy: str) -> None:

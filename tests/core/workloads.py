@@ -14,6 +14,7 @@ from workbench import World, spec
 from dovetail.model.event import Failed, NodeDown, NodeDraining, NodeUp
 from dovetail.model.job import JobSpec
 from dovetail.model.request import Alternative, Group, Mode, Replica, Request, gang
+from dovetail.orderings import BUILTIN
 from dovetail.traces.table import instances
 
 #: one shape each: plain, many nodes, mixed sizes, racks, two types, CPU and memory limits
@@ -163,6 +164,16 @@ VARIANTS = (
     "finish-time-fairness:round=2",
     "dominant-share:skip=false",
     "fair-share:half_life=5",
+    "tetris:srtf=0,skip=false",
+    *(f"{name}:patience=2" for name in BUILTIN),
+    "fifo:skip=true,patience=2",
+    "smallest-first:skip=true,patience=2",
+    "sjf:backfill=easy,patience=2",
+    "sjf:backfill=conservative,patience=2",
+    "las:round=2,patience=3",
+    "las:thresholds=3/9,promote=1,patience=2",
+    "gittins:round=2,thresholds=3/9,patience=2",
+    "fair-share:skip=false,patience=2",
 )
 """Parameters that lead elsewhere in the planners."""
 

@@ -43,18 +43,18 @@ def test_its_guide_is_short_too(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "policy", ["ordering.py:Patient", "ordering.py:Patient:patience=0.5", "ordering.py:LeastRun"]
+    "policy", ["ordering.py:Ageing", "ordering.py:Ageing:weight=0.5", "ordering.py:LeastRun"]
 )
 def test_the_ordering_works_as_a_policy(simulate: Callable[..., Any], policy: str) -> None:
     result = simulate("--policy", TEMPLATES / policy)
     assert result["jobs"]["finished"] == 480
 
 
-def test_patience_makes_the_order_more_like_arrival(simulate: Callable[..., Any]) -> None:
-    path = TEMPLATES / "ordering.py:Patient"
-    none = simulate("--policy", f"{path}:patience=0")
-    some = simulate("--policy", f"{path}:patience=0.1")
-    endless = simulate("--policy", f"{path}:patience=1e9")
+def test_ageing_makes_the_order_more_like_arrival(simulate: Callable[..., Any]) -> None:
+    path = TEMPLATES / "ordering.py:Ageing"
+    none = simulate("--policy", f"{path}:weight=0")
+    some = simulate("--policy", f"{path}:weight=0.1")
+    endless = simulate("--policy", f"{path}:weight=1e9")
     assert none["jct"] == simulate("--policy", "sjf:skip=true")["jct"]
     assert endless["jct"] == simulate("--policy", "fifo:skip=true")["jct"]
     assert none["jct"] != some["jct"] != endless["jct"]
@@ -87,7 +87,7 @@ def test_the_placement_keeps_wide_and_narrow_jobs_apart(dovetail: Any, tmp_path:
 @pytest.mark.parametrize(
     ("guide", "template", "option", "name"),
     [
-        ("write-an-ordering.md", "ordering.py", "--policy", "Patient"),
+        ("write-an-ordering.md", "ordering.py", "--policy", "Ageing"),
         ("write-a-placement.md", "placement.py", "--placement", "TwoEnds"),
     ],
 )

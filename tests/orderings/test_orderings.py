@@ -4,47 +4,24 @@ from __future__ import annotations
 
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ordering_support import order, view, waiting
 from workbench import scheduler, spec
 from workloads import effort
 
-from dovetail.core.view import View
 from dovetail.model.allocation import Part, allocation_of
-from dovetail.model.costs import FREE
 from dovetail.model.errors import UserError
 from dovetail.model.event import Held, Submitted
-from dovetail.model.job import Job, Status
+from dovetail.model.job import Status
 from dovetail.model.plan import Reject, Start
 from dovetail.orderings import BUILTIN, ORDERINGS
 from dovetail.orderings.attained import LeastAttained, next_drop, queue_of
 from dovetail.orderings.fairness import FairShare, FinishTimeFairness, weights
 from dovetail.orderings.gittins import Gittins, index
 from dovetail.recipes import RECIPES, policy
-from dovetail.simulator.spec import parse_cluster
-
-
-def view(cluster: str = "1x4", now: float = 0.0) -> View:
-    made = View(parse_cluster(cluster), FREE)
-    made.now = now
-    return made
-
-
-def waiting(number: int, gpus: int = 1, at: float = 0.0, *, ran: float = 0.0, **more: Any) -> Job:
-    """A job that waits after having held its GPUs for some seconds."""
-    job = Job(spec(number, gpus, at, **more), more.get("length", 1.0))
-    job.run_time = job.attained = ran
-    return job
-
-
-def order(ordering: Any, jobs: list[Job], seen: View) -> list[int]:
-    """Ids in the order of keys, ties by submit time and id."""
-    seen.jobs.update({job.spec.id: job for job in jobs})
-    ranked = sorted((ordering.key(job, seen), job.spec.submit, job.spec.id) for job in jobs)
-    return [number for _, _, number in ranked]
 
 
 @pytest.mark.parametrize("name", BUILTIN)
@@ -70,6 +47,10 @@ def test_every_recipe_can_be_cooked(name: str) -> None:
         ("fifo:skip=perhaps", "say true or false"),
         ("fifo:depth=many", "not a valid int"),
         ("fifo:round=3", "no parameter 'round'"),
+        ("fifo:patience=0", "more than 0 seconds, or none"),
+        ("fifo:patience=nan", "more than 0 seconds"),
+        ("las:patience=inf", "more than 0 seconds"),
+        ("fifo:patience=long", "not a valid float"),
         ("las:round=0", "more than 0 seconds"),
         ("las:round=nan", "more than 0 seconds"),
         ("las:round=-5", "more than 0 seconds"),
@@ -92,6 +73,10 @@ def test_every_recipe_can_be_cooked(name: str) -> None:
         ("dominant-share:preempt=true", "by tenant"),
         ("fair-share:backfill=easy", "by tenant"),
         ("finish-time-fairness:round=0", "more than 0 seconds"),
+        ("tetris:srtf=-1", "must be 0 \\(packing alone\\) or more"),
+        ("tetris:srtf=nan", "must be 0"),
+        ("tetris:preempt=true", "by what is free"),
+        ("tetris:backfill=easy", "by what is free"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused_in_a_sentence(text: str, words: str) -> None:

@@ -1,6 +1,6 @@
 """Two orderings of your own. Copy this file, change a key, and run
 
-dovetail simulate TRACE --cluster 16x8 --policy ordering.py:Patient:patience=0.5
+dovetail simulate TRACE --cluster 16x8 --policy ordering.py:Ageing:weight=0.5
 """
 
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from dovetail.core.ordering import Ordering
 
 
 @dataclass(frozen=True)
-class Patient(Ordering):
-    """Shortest first, but a second of waiting makes up for `patience` seconds of length."""
+class Ageing(Ordering):
+    """Shortest first, but a second of waiting makes up for `weight` seconds of length."""
 
-    skip: bool = True  # the base class has skip, preempt, backfill and depth
-    patience: float = 0.1  # a field is a parameter
+    skip: bool = True  # the base class has skip, preempt, backfill, depth and patience
+    weight: float = 0.1  # a field is a parameter
 
     def key(self, job, view):
         # All waiting jobs age alike, so the time of submission says as much as the wait.
-        return job.expected + self.patience * job.spec.submit
+        return job.expected + self.weight * job.spec.submit
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ _STATE = (
     "preemptions",
     "failures",
     "mark",
+    "impatient",
     "home",
 )
 """Run state of a job that is plain already."""

@@ -26,23 +26,30 @@ class Ordering:
     preempt: bool = False
     #: none, easy (reserve for the head) or conservative (reserve for all)
     backfill: str = "none"
-    #: how many waiting jobs a backfilling walk looks at
+    #: how many waiting jobs a backfilling walk looks at behind a reservation
     depth: int = 100
+    #: a job that has waited that many seconds is not passed any more; none: it may be for ever
+    patience: float | None = None
 
     #: whose keys are asked for again every `round` seconds: none, running or all
     rekeys: ClassVar[str] = "none"
     #: does `prefix` differ by tenant?
     by_tenant: ClassVar[bool] = False
+    #: does the order depend on what is free? Then `score` is asked at every decision
+    by_free: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.backfill not in ("none", "easy", "conservative"):
             raise UserError(f"backfill={self.backfill}: say none, easy or conservative")
         if self.depth < 1:
             raise UserError(f"depth={self.depth}: a backfilling walk must look at one job at least")
+        if self.patience is not None and not 0 < self.patience < float("inf"):
+            raise UserError(f"patience={self.patience}: must be more than 0 seconds, or none")
         if self.backfill != "none" and self.preempt:
             raise UserError("backfill and preempt exclude each other: drop one of them")
-        if self.by_tenant and (self.preempt or self.backfill != "none"):
-            raise UserError("orders by tenant neither preempt nor backfill: drop that parameter")
+        if (self.by_tenant or self.by_free) and (self.preempt or self.backfill != "none"):
+            kind = "by tenant" if self.by_tenant else "by what is free"
+            raise UserError(f"orders {kind} neither preempt nor backfill: drop that parameter")
         if self.pause is not None and not self.pause > 0:
             raise UserError(f"round={self.pause}: must be more than 0 seconds")
 
@@ -68,6 +75,14 @@ class Ordering:
 
     def prefix(self, tenant: str, view: View, extra: dict[str, Amounts]) -> float:
         """Rank of a tenant, compared before keys; `extra`: what this plan gives each."""
+        return 0.0
+
+    def score(self, job: Job, view: View, given: Amounts) -> float:
+        """Rank of a job that is first among those of its request, compared before keys.
+
+        `view.free` is what was free when the decision began and `given` what it has given away so
+        far; with more given, no score may become smaller.
+        """
         return 0.0
 
     def left(self, job: Job, view: View, done: bool) -> None:

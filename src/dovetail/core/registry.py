@@ -103,14 +103,19 @@ def split(text: str) -> tuple[str, dict[str, str]]:
 
 
 def construct(make: Callable[..., T], name: str, given: Mapping[str, str]) -> T:
-    """Call a plug-in's class with parameters converted to the types of its fields."""
-    known = {f.name: f for f in fields(make) if f.init} if is_dataclass(make) else {}
+    """Call a plug-in's class with parameters converted to the types of its fields.
+
+    A field called like a word of Python has a `_` behind it that nobody types: `from_` is `from=`.
+    """
+    own = fields(make) if is_dataclass(make) else ()
+    known = {f.name.removesuffix("_"): f for f in own if f.init}
     hints = typing.get_type_hints(make) if known else {}
     values: dict[str, Any] = {}
     for key, text in given.items():
         if key not in known:
             raise UserError(f"{name} has no parameter {key!r}{nearest(key, list(known))}")
-        values[key] = convert(text, hints[key], f"{name}:{key}")
+        field = known[key].name
+        values[field] = convert(text, hints[field], f"{name}:{key}")
     if not callable(make):
         raise UserError(f"{name} is not a class or function")
     missing = [

@@ -16,7 +16,7 @@ Amounts = tuple[int, int, int]
 class View:
     """The domain an ordering ranks in, at one moment."""
 
-    __slots__ = ("cluster", "costs", "gpus", "held", "jobs", "now", "running")
+    __slots__ = ("capacity", "cluster", "costs", "free", "gpus", "held", "jobs", "now", "running")
 
     def __init__(self, cluster: Cluster, costs: Costs) -> None:
         self.now = 0.0
@@ -24,17 +24,33 @@ class View:
         self.costs = costs
         #: devices of the domain, used or not
         self.gpus = cluster.gpus
+        #: all there is, used or not; 0 of what is not limited
+        self.capacity: Amounts = (
+            cluster.gpus * 1000,
+            sum(node.cpu or 0 for node in cluster.nodes),
+            sum(node.memory or 0 for node in cluster.nodes),
+        )
         #: jobs waiting or running, by id
         self.jobs: dict[int, Job] = {}
         #: jobs that hold devices, by id
         self.running: dict[int, Job] = {}
         #: what each tenant holds
         self.held: dict[str, Amounts] = {}
+        #: what was free when the latest decision began, for orders by what is free
+        self.free: Amounts = (0, 0, 0)
 
     def time_left(self, job: Job) -> float:
         """Believed seconds to the end if the job held devices from now on, restart included."""
         restart = self.costs.start(job.spec.model, job.starts)
         return job.time_left(self.now, restart)
+
+    def look_what_is_free(self) -> None:
+        """Add up what is free on nodes that take work."""
+        cluster, closed = self.cluster, self.cluster.closed
+        nodes = [node for node in range(len(cluster.nodes)) if node not in closed]
+        cpu = sum(cluster.cpu[node] for node in nodes) if cluster.limits_cpu else 0
+        memory = sum(cluster.memory[node] for node in nodes) if cluster.limits_memory else 0
+        self.free = (cluster.idle * 1000, cpu, memory)
 
     def hold(self, job: Job, sign: int) -> None:
         """Add (1) or subtract (-1) a job's allocation to what its tenant holds."""

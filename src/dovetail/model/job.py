@@ -84,6 +84,7 @@ class Job:
         "failures",
         "first_start",
         "home",
+        "impatient",
         "lane",
         "mark",
         "overhead",
@@ -125,6 +126,8 @@ class Job:
         self.failures = 0
         #: what the ordering remembers of this job; plain values, so that it can be stored
         self.mark: Any = None
+        #: has it lost its patience? Then it is not passed any more
+        self.impatient = False
         #: jobs whose devices this start waits for
         self.awaits = NOBODY
         #: the domain of the tenancy the job plans in

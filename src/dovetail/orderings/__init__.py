@@ -15,6 +15,7 @@ from dovetail.orderings.length import (
     ShortestRemaining,
     ShortestRemainingService,
 )
+from dovetail.orderings.packing import Tetris
 
 BUILTIN: dict[str, type[Ordering]] = {
     "fifo": Fifo,
@@ -30,6 +31,7 @@ BUILTIN: dict[str, type[Ordering]] = {
     "finish-time-fairness": FinishTimeFairness,
     "dominant-share": DominantShare,
     "fair-share": FairShare,
+    "tetris": Tetris,
 }
 
 ORDERINGS: Registry[Ordering] = Registry(

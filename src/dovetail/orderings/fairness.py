@@ -99,13 +99,9 @@ class DominantShare(Ordering):
     def prefix(self, tenant: str, view: View, extra: dict[str, Amounts]) -> float:
         """The tenant's dominant share, with what this plan gives it."""
         held = zip(view.held.get(tenant, NONE), extra.get(tenant, NONE), strict=True)
-        gpus, cpu, memory = (now + more for now, more in held)
-        shares = [gpus / 1000 / max(view.gpus, 1)]
-        if view.cluster.limits_cpu:
-            shares.append(cpu / max(sum(node.cpu or 0 for node in view.cluster.nodes), 1))
-        if view.cluster.limits_memory:
-            shares.append(memory / max(sum(node.memory or 0 for node in view.cluster.nodes), 1))
-        return max(shares) / self._weights.get(tenant, 1.0)
+        amounts = zip((now + more for now, more in held), view.capacity, strict=True)
+        shares = [amount / whole for amount, whole in amounts if whole]
+        return max(shares, default=0.0) / self._weights.get(tenant, 1.0)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,13 @@ from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
 from dovetail.planners.arranged import Arranged
 from dovetail.planners.backfill import Conservative, Easy
+from dovetail.planners.patience import (
+    Patient,
+    PatientConservative,
+    PatientEasy,
+    PatientPreemptive,
+    Reserving,
+)
 from dovetail.planners.preemptive import Preemptive
 from dovetail.planners.walk import Walk
 
@@ -27,13 +34,24 @@ def planner_for(
 
     A joint allocator also needs `curves`, and a `fallback` for jobs that are not whole GPUs.
     """
-    walk = _walk_of(ordering)(cluster, ordering, placement, allocator, costs, curves)
+    kind = _impatient(ordering) if ordering.patience is not None else _plain(ordering)
+    walk = kind(cluster, ordering, placement, allocator, costs, curves)
     if not isinstance(allocator, JointAllocator) or curves is None or fallback is None:
         return walk
     return Arranged(walk, allocator, curves, granting(cluster, fallback))
 
 
-def _walk_of(ordering: Ordering) -> type[Walk]:
+def _plain(ordering: Ordering) -> type[Walk]:
     if ordering.preempt:
         return Preemptive
-    return {"easy": Easy, "conservative": Conservative}.get(ordering.backfill, Walk)
+    return {"none": Walk, "easy": Easy, "conservative": Conservative}[ordering.backfill]
+
+
+def _impatient(ordering: Ordering) -> type[Walk]:
+    """Strict walks need no reservation: they stop at the first misfit anyway."""
+    if ordering.preempt:
+        return PatientPreemptive
+    none = Reserving if ordering.skip else Patient
+    return {"none": none, "easy": PatientEasy, "conservative": PatientConservative}[
+        ordering.backfill
+    ]

@@ -3,7 +3,8 @@
 `easy` reserves for the first job that does not fit: running jobs end, as believed, on a draft
 until it finds a place, and a later job may start if it ends before then or does not touch that
 place. `conservative` reserves for every job looked at; its reservations count devices and do not
-say which, as classical conservative backfilling does. At most `depth` waiting jobs are looked at.
+say which, as classical conservative backfilling does. Behind the first reservation at most `depth`
+waiting jobs are looked at.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from typing import Any, NamedTuple
 
 from dovetail.core.draft import Draft
 from dovetail.core.lanes import Entry, Lane
+from dovetail.core.view import Amounts
 from dovetail.model.allocation import Allocation, allocation_of
 from dovetail.model.job import Job
 from dovetail.model.plan import Action, Start
-from dovetail.planners.walk import Head, Walk, following
+from dovetail.planners.walk import Head, Walk, following, give
 
 End = tuple[float, int, Allocation]
 """(time, job, what it will let go of)"""
@@ -77,17 +79,20 @@ class Backfill(Walk):
             del self.ends[bisect_left(self.ends, end)]
         return end is not None
 
-    def in_order(self, heads: list[Head], closed: set[Lane]) -> Iterator[tuple[Entry, Lane]]:
-        """Waiting jobs of all lanes that are not closed, in order, at most `depth` of them."""
+    def in_order(
+        self, heads: list[Head], closed: set[Lane], given: dict[str, Amounts]
+    ) -> Iterator[tuple[Entry, Lane]]:
+        """Waiting jobs of all lanes that are not closed, in order, as it is with what was given."""
         heapify(heads)
-        for _ in range(self.ordering.depth):
-            if not heads:
-                return
-            _, entry, lane, rest = heappop(heads)
+        while heads:
+            prefix, entry, lane, rest = heappop(heads)
+            if given and prefix < (grown := self._prefix(entry, lane, given)):
+                heappush(heads, (grown, entry, lane, rest))
+                continue
             yield entry, lane
             after = following(lane, rest) if lane not in closed else None
             if after is not None:
-                heappush(heads, (0.0, *after))
+                heappush(heads, (self._prefix(after[0], lane, given), *after))
 
 
 class Easy(Backfill):
@@ -99,8 +104,10 @@ class Easy(Backfill):
         promise: Reservation | None = None
         starts: list[Action] = []
         closed: set[Lane] = set()
-        all_need_devices = all(lane.size for lane in self.open_lanes)
-        for entry, lane in self.in_order(heads, closed):
+        given: dict[str, Amounts] = {}
+        behind, all_need_devices = 0, all(lane.size for lane in self.open_lanes)
+        for entry, lane in self.in_order(heads, closed, given):
+            behind += promise is not None
             job, found = entry[3], None
             if lane.size <= draft.cluster.idle:
                 found = draft.find(lane.options)
@@ -113,11 +120,17 @@ class Easy(Backfill):
                 starts.append(Start(entry[2], found, "backfills" if promise else "fits"))
                 draft.take(found)
                 timeline.add_running(self.view.now + self.view.time_left(job), found)
-            elif promise is None:
+                if self._ranked:
+                    give(given, lane.tenant, found)
+            elif promise is None and self.reserves_for(job):
                 promise = timeline.reserve(lane)
-            if not draft.cluster.idle and all_need_devices:
+            if behind == self.ordering.depth or (not draft.cluster.idle and all_need_devices):
                 break
         return starts
+
+    def reserves_for(self, job: Job) -> bool:
+        """Is this job, which does not fit, one that others must not delay?"""
+        return True
 
 
 class Conservative(Backfill):
@@ -128,8 +141,9 @@ class Conservative(Backfill):
         view, draft = self.view, Draft(self.view.cluster, self.placement)
         profile = Profile(view.now, view.cluster.idle, self.ends)
         starts: list[Action] = []
-        all_need_devices = all(lane.size for lane in self.open_lanes)
-        for entry, lane in self.in_order(heads, set()):
+        behind, all_need_devices = 0, all(lane.size for lane in self.open_lanes)
+        for entry, lane in self.in_order(heads, set(), {}):
+            behind += profile.promises > 0
             length, found = view.time_left(entry[3]), None
             start = profile.earliest(lane.size, length, view.now)
             if start == view.now:
@@ -142,7 +156,7 @@ class Conservative(Backfill):
             else:
                 profile.promises += 1
             profile.reserve(start, start + length, lane.size)
-            if not draft.cluster.idle and all_need_devices:
+            if behind == self.ordering.depth or (not draft.cluster.idle and all_need_devices):
                 break
         return starts
 

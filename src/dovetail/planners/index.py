@@ -10,7 +10,7 @@ among those that may be displaced only when somebody asks. The index decides not
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -49,6 +49,7 @@ class Index:
         self.waiting = 0
         # Hooks an ordering does not have are not called: this is the hot path.
         kind = type(ordering)
+        self._key: Callable[[Job, View], Any] = ordering.key
         self._pause = ordering.pause
         self._selective = (ordering.skip or ordering.preempt) and ordering.backfill == "none"
         #: does the order change with time alone?
@@ -59,6 +60,8 @@ class Index:
         self._admits = kind.admit is not Ordering.admit
         self._by_tenant = ordering.by_tenant
         self._by_model = allocator.by_model
+        #: is something compared before keys?
+        self._ranked = ordering.by_tenant or ordering.by_free
         # Keys that depend on the job and time alone can be asked for when they are needed.
         self._lists_late = ordering.rekeys == "none"
         self._unlisted: dict[int, Job] = {}
@@ -112,7 +115,7 @@ class Index:
         view.now = now
         view.jobs[spec.id] = job
         self.waiting += 1
-        entry = job.entry = (self.ordering.key(job, view), spec.submit, spec.id, job)
+        entry = job.entry = (self._key(job, view), spec.submit, spec.id, job)
         heappush(lane.waiting, entry)
         self._open[lane] = self._fresh[lane] = None
         if self._watches:
@@ -150,7 +153,7 @@ class Index:
         """List a running job among those that may be displaced, by its key at that time."""
         spec, lane, view = job.spec, job.lane, self.view
         view.now = now
-        key = self.ordering.key(job, view)
+        key = self._key(job, view)
         drift = key - lane.slope * now if lane.slope else key
         entry = job.entry = (drift, spec.submit, spec.id, job)
         insort(lane.running, entry)
@@ -211,7 +214,7 @@ class Index:
                 self._may_be_displaced(job, now)
         elif job.entry is not None:
             job.lane.pull(job)
-            job.lane.push(job, self.ordering.key(job, self.view))
+            job.lane.push(job, self._key(job, self.view))
             if self._watches:
                 self._watch(job)
 

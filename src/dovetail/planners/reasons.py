@@ -70,6 +70,9 @@ def _held_by_order(walk: Walk, job: Job) -> Reason:
     if not ahead:
         return Reason("next", "it fits and starts with the next decision")
     first = min(ahead)[3]
+    if first.impatient:
+        text = f"it fits, but {first.spec.name} has lost its patience and would be delayed"
+        return Reason("patience", text, (first.spec.id,), "a longer patience")
     text = f"it fits, but {first.spec.name} comes first and does not fit yet"
     return Reason("order", text, tuple(entry[2] for entry in sorted(ahead)[:5]), "skip=true")
 

@@ -18,6 +18,7 @@ from typing import Any
 from dovetail.core.draft import Draft
 from dovetail.core.lanes import Entry, Lane
 from dovetail.core.view import Amounts
+from dovetail.model.allocation import Allocation
 from dovetail.model.job import Job
 from dovetail.model.plan import Action, Reason, Start
 from dovetail.planners.index import Index
@@ -52,9 +53,11 @@ class Walk(Index):
             lanes = self._open
         else:
             lanes = self._fresh
-        if self._by_tenant:
+        if self._ranked:
+            if not self._by_tenant:
+                self.view.look_what_is_free()
             heads: list[Head] = [
-                (self._prefix(lane, {}), lane.waiting[0], lane, None)
+                (self._prefix(lane.waiting[0], lane, {}), lane.waiting[0], lane, None)
                 for lane in lanes
                 if lane.waiting
             ]
@@ -62,22 +65,25 @@ class Walk(Index):
             heads = [(0.0, lane.waiting[0], lane, None) for lane in lanes if lane.waiting]
         return heads
 
-    def _prefix(self, lane: Lane, extra: dict[str, Amounts]) -> float:
-        if not self._by_tenant:
-            return 0.0
-        return self.ordering.prefix(lane.tenant, self.view, extra)
+    def _prefix(self, entry: Entry, lane: Lane, given: dict[str, Amounts]) -> float:
+        """What is compared before keys, when this plan has given that much to tenants."""
+        if self._by_tenant:
+            return self.ordering.prefix(lane.tenant, self.view, given)
+        if self._ranked:
+            return self.ordering.score(entry[3], self.view, _total(given))
+        return 0.0
 
     def walk(self, heads: list[Head]) -> list[Action]:
         """Admit heads in order; a misfit closes its lane, or ends a strict walk."""
         heapify(heads)
-        strict, by_tenant = not self.ordering.skip, self._by_tenant
+        strict, ranked = not self.ordering.skip, self._ranked
         draft = Draft(self.view.cluster, self.placement)
         starts: list[Action] = []
         given: dict[str, Amounts] = {}
         while heads:
             prefix, entry, lane, rest = heappop(heads)
-            if by_tenant and given and prefix < self._prefix(lane, given):
-                heappush(heads, (self._prefix(lane, given), entry, lane, rest))
+            if ranked and given and prefix < (grown := self._prefix(entry, lane, given)):
+                heappush(heads, (grown, entry, lane, rest))
                 continue
             found = None
             if lane.size <= draft.cluster.idle:
@@ -87,13 +93,11 @@ class Walk(Index):
                     break
                 continue
             starts.append(Start(entry[2], found))
-            if by_tenant:
-                gpus, cpu, memory = given.get(lane.tenant, (0, 0, 0))
-                more = (found.milli_gpus, found.cpu, found.memory)
-                given[lane.tenant] = (gpus + more[0], cpu + more[1], memory + more[2])
+            if ranked:
+                give(given, lane.tenant, found)
             after = following(lane, rest)
             if after is not None:
-                heappush(heads, (self._prefix(lane, given), *after))
+                heappush(heads, (self._prefix(after[0], lane, given), *after))
             if heads:
                 draft.take(found)
         return starts
@@ -122,6 +126,17 @@ class Walk(Index):
     def report(self) -> dict[str, Any]:
         """What the ordering tells about itself."""
         return self.ordering.report()
+
+
+def give(given: dict[str, Amounts], tenant: str, found: Allocation) -> None:
+    """Add an allocation to what a plan gives a tenant."""
+    gpus, cpu, memory = given.get(tenant, (0, 0, 0))
+    given[tenant] = (gpus + found.milli_gpus, cpu + found.cpu, memory + found.memory)
+
+
+def _total(given: dict[str, Amounts]) -> Amounts:
+    gpus, cpu, memory = map(sum, zip((0, 0, 0), *given.values(), strict=True))
+    return gpus, cpu, memory
 
 
 def following(

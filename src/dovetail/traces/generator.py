@@ -1,7 +1,8 @@
 """Made-up workloads by name: `KIND,key=value,…`.
 
 Jobs are made while they are used, so a million of them take no more memory than a thousand. The
-same text gives the same jobs. A job is never wider than the cluster, where its size is known.
+same text gives the same jobs. A made-up job is never wider than the cluster, where its size is
+known. One kind is a cut of a recorded trace with models that were made up.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from dovetail.model.trace import Trace, TraceJob
 from dovetail.traces.kinds.gavel import GavelLike
 from dovetail.traces.kinds.philly import PhillyLike
 from dovetail.traces.kinds.poisson import Poisson
+from dovetail.traces.kinds.synergy import SynergyLike
+from dovetail.traces.kinds.synergy_philly import SynergyPhilly
 from dovetail.traces.kinds.tiresias480 import Tiresias480
 from dovetail.traces.moments import bound
 
@@ -25,7 +28,8 @@ from dovetail.traces.moments import bound
 class Generator(Protocol):
     """Jobs in order of submission, numbered from 0, the same on each iteration.
 
-    A dataclass: its fields are the keys. A field `gpus` left out is the size of the cluster.
+    A dataclass: its fields are the keys. A field `gpus` left out is the size of the cluster. It may
+    have `notices`, a list of what the person should know.
     """
 
     @property
@@ -41,6 +45,8 @@ KINDS: dict[str, Callable[..., Generator]] = {
     "gavel": GavelLike,
     "poisson": Poisson,
     "tiresias480": Tiresias480,
+    "synergy": SynergyLike,
+    "synergy-philly": SynergyPhilly,
 }
 
 GENERATORS: Registry[Generator] = Registry("kind of generated trace", KINDS, "dovetail.generators")
@@ -54,11 +60,13 @@ def generate(
 ) -> Trace:
     """The trace of `KIND,key=value,…`; `start` and `stop` are seconds, both included."""
     made = _construct(text, cluster_gpus)
-    if start is None and stop is None:
-        return Trace(f"generate:{text}", "generate", made, made.jobs)
-    low = 0.0 if start is None else bound(start, "--from", 0.0)
-    high = inf if stop is None else bound(stop, "--to", 0.0)
-    return Trace(f"generate:{text}", "generate", _Between(made, low, high))
+    trace = Trace(f"generate:{text}", "generate", made, made.jobs)
+    trace.notices += getattr(made, "notices", ())
+    if start is not None or stop is not None:
+        low = 0.0 if start is None else bound(start, "--from", 0.0)
+        high = inf if stop is None else bound(stop, "--to", 0.0)
+        trace.jobs, trace.count = _Between(made, low, high), None
+    return trace
 
 
 def _construct(text: str, cluster_gpus: int | None) -> Generator:
