@@ -112,7 +112,7 @@ def profile(
     if out is not None:
         _keep(out, others, findings.profile)
     if stopped:
-        raise typer.Exit(130)
+        raise SystemExit(130)
 
 
 def _refuse_command(command: list[str] | None) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NoReturn
@@ -44,8 +45,9 @@ class Window:
     patience: float = 120.0
 
     def __post_init__(self) -> None:
-        if not (0 < self.seconds < float("inf") and 0 <= self.warmup < float("inf")):
-            raise UserError("a measurement must take some seconds, and its warm-up no less than 0")
+        bounds = (self.seconds > 0, self.warmup >= 0, self.patience > 0)
+        if not (all(bounds) and isfinite(self.seconds + self.warmup + self.patience)):
+            raise UserError("a measurement must take some seconds, and its warm-up at least 0")
 
 
 @dataclass(frozen=True, slots=True)
