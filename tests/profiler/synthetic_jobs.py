@@ -9,7 +9,7 @@ from statistics import median
 
 from dovetail.profiler.bisection import Bisection
 from dovetail.profiler.caching import Dataset
-from dovetail.profiler.running import Measurement
+from dovetail.profiler.measurement import Measurement
 from dovetail.profiler.sensitivity import Findings, Task, compose
 from dovetail.profiler.session import explore
 

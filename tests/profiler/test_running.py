@@ -13,8 +13,9 @@ import pytest
 
 from dovetail.model.errors import UserError
 from dovetail.profiler import running
+from dovetail.profiler.measurement import Measurement
 from dovetail.profiler.pinning import available_cores
-from dovetail.profiler.running import Measurement, Window, least_disturbed, measure
+from dovetail.profiler.running import Window, least_disturbed, measure
 from dovetail.profiler.storage import memory_bandwidth, size_of, storage_bandwidth
 
 SHORT = Window(seconds=0.6, warmup=0.1, patience=3.0)

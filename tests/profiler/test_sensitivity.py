@@ -11,8 +11,8 @@ from dovetail.model.profile import Profile, Surface
 from dovetail.model.profiling import FREE, ProfilingCost, profiling_seconds
 from dovetail.profiler.bisection import Bisection
 from dovetail.profiler.caching import Dataset
+from dovetail.profiler.measurement import Measurement
 from dovetail.profiler.needs import Needs
-from dovetail.profiler.running import Measurement
 from dovetail.profiler.sensitivity import Task, compose
 from dovetail.profiler.session import explore
 from dovetail.profiles import published, read_profiles, written

@@ -20,7 +20,8 @@ from dovetail.model.errors import UserError
 if TYPE_CHECKING:  # for speed: `dovetail --help` must not load numpy
     from dovetail.model.profile import Profile
     from dovetail.profiler.data import Data
-    from dovetail.profiler.running import Measurement, Window
+    from dovetail.profiler.measurement import Measurement
+    from dovetail.profiler.running import Window
     from dovetail.profiler.sensitivity import Findings, Task
     from dovetail.profiles import Catalogue
 
@@ -31,7 +32,7 @@ CORES = 3.0
 CommandArgument = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="-- COMMAND…",
+        metavar="COMMAND",
         help="What to measure. It reports its steps through dovetail_client; {cores} in it becomes "
         "the number of cores.",
         show_default=False,
@@ -99,10 +100,14 @@ def profile(
         raise UserError("give the command to measure: dovetail profile -- python train.py")
     from dovetail.profiler.data import Data  # noqa: PLC0415
     from dovetail.profiler.running import Window  # noqa: PLC0415
+    from dovetail.profiler.sensitivity import Task  # noqa: PLC0415
 
+    _check_above_zero("--reference-cores", reference_cores)
+    _check_above_zero("--reference-memory", reference_memory)
+    _check_above_zero("--working-memory", working_memory)
     counts = _counts(cores, gpus)
-    task = _task(name or _name(command), gpus, counts, reference_cores, reference_memory)
-    task = replace(task, working=_above_zero(working_memory, "--working-memory"))
+    reference = (reference_cores or min(CORES, counts), reference_memory)
+    task = Task(name or _name(command), gpus, reference, working_memory, counts)
     window = Window(seconds, max(1.0, seconds / 4) if warmup is None else warmup, patience)
     data = Data(dataset, dataset_size, epoch_steps, storage_bandwidth)
     others = _kept(out)
@@ -131,19 +136,9 @@ def _counts(cores: int | None, gpus: int) -> int:
     return most // gpus
 
 
-def _task(name: str, gpus: int, counts: int, cores: float | None, memory: float) -> Task:
-    from dovetail.profiler.sensitivity import Task  # noqa: PLC0415
-
-    reference = _above_zero(cores, "--reference-cores") or min(CORES, counts)
-    return Task(
-        name, gpus, (reference, _above_zero(memory, "--reference-memory") or 1.0), None, counts
-    )
-
-
-def _above_zero(value: float | None, option: str) -> float | None:
+def _check_above_zero(option: str, value: float | None) -> None:
     if value is not None and not (isfinite(value) and value > 0):
         raise UserError(f"{option} must be a number above 0")
-    return value
 
 
 def _name(command: list[str]) -> str:

@@ -1,5 +1,5 @@
 """Optimistic profiling: few measurements along the cores, the memory axis by calculation.
 
-`bisection`, `curve`, `caching`, `progress` and `sensitivity` only compute; `running` and `storage`
-touch the machine. What comes out is a `model.profile.Profile`.
+`bisection`, `curve`, `caching`, `progress`, `sensitivity` and `needs` only compute; `running`,
+`pinning`, `storage` and `data` touch the machine. What comes out is a `model.profile.Profile`.
 """

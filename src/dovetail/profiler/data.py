@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dovetail.model.errors import UserError
 from dovetail.profiler.caching import GIB, Dataset
-from dovetail.profiler.running import Measurement
+from dovetail.profiler.measurement import Measurement
 from dovetail.profiler.storage import memory_bandwidth, size_of, storage_bandwidth
 
 

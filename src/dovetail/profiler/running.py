@@ -18,6 +18,7 @@ from typing import NoReturn
 import psutil
 
 from dovetail.model.errors import UserError
+from dovetail.profiler.measurement import Measurement
 from dovetail.profiler.pinning import available_cores, check_cores, family, pinned
 from dovetail.profiler.progress import ProgressFile, Report, after, speed
 
@@ -48,25 +49,6 @@ class Window:
         bounds = (self.seconds > 0, self.warmup >= 0, self.patience > 0)
         if not (all(bounds) and isfinite(self.seconds + self.warmup + self.patience)):
             raise UserError("a measurement must take some seconds, and its warm-up at least 0")
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """What was seen on so many cores."""
-
-    cores: int
-    #: steps per second
-    speed: float
-    #: standard error of the speed, as a share of it
-    noise: float = 0.0
-    #: the most memory seen, in GiB
-    memory: float = 0.0
-    #: what it took, start and warm-up included
-    seconds: float = 0.0
-    #: steps in one pass over the data; 0: not said
-    epoch: int = 0
-    #: the part of the cores that other programs used meanwhile
-    others: float = 0.0
 
 
 def least_disturbed(

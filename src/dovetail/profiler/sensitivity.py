@@ -14,7 +14,7 @@ from dovetail.model.errors import UserError
 from dovetail.model.profile import Profile
 from dovetail.profiler.caching import Dataset, surface
 from dovetail.profiler.curve import drop, expected_error, smoothed
-from dovetail.profiler.running import Measurement
+from dovetail.profiler.measurement import Measurement
 
 GRID_COLUMNS = 11
 """Memory sizes of the full grid: 0, 10, … 100 % of the dataset."""

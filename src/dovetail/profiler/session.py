@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dovetail.profiler.bisection import Bisection
-from dovetail.profiler.running import Measurement
+from dovetail.profiler.measurement import Measurement
 
 
 def explore(

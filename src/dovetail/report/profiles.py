@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # for speed: showing a profile needs nothing of what measures
 
 CURVES = 6
 """Lines in one plot, columns in one table."""
+DOTS = " Dots are what was measured, before noise was taken out."
+CALCULATED = " Calculated: reading and computing overlap; what is cached is hit in every pass."
 
 
 def needs(profile: Profile) -> str:
@@ -94,7 +96,7 @@ def html_profile(profile: Profile, findings: Findings | None = None) -> str:
     sentence = f"{profile.name} {needs(profile)}."
     shown = [_over_cores(profile, findings)]
     if len(profile.surface.memory) > 1:
-        shown.append(_over_memory(profile))
+        shown.append(_over_memory(profile, findings))
     facts = "".join(
         f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in _facts(profile, findings)
     )
@@ -132,7 +134,7 @@ def _over_cores(profile: Profile, findings: Findings | None) -> Plot:
     return Plot(
         "cores",
         "Speed over cores",
-        "One line per amount of memory; dots are what was measured, before noise was taken out.",
+        "One line per amount of memory." + (DOTS if findings else ""),
         f"Speed over cores per GPU: {profile.name} {needs(profile)}.",
         figure(data, axis("cores per GPU"), axis("speed", rangemode="tozero"), showlegend=True),
         ("cores", *(gib(surface.memory[c]) for c in columns)),
@@ -143,7 +145,7 @@ def _over_cores(profile: Profile, findings: Findings | None) -> Plot:
     )
 
 
-def _over_memory(profile: Profile) -> Plot:
+def _over_memory(profile: Profile, findings: Findings | None) -> Plot:
     surface = profile.surface
     rows = few(surface.cores)
     data = [
@@ -153,7 +155,7 @@ def _over_memory(profile: Profile) -> Plot:
     return Plot(
         "memory",
         "Speed over memory",
-        "Calculated: reading and computing overlap, and what is cached is hit in every pass.",
+        "One line per number of cores." + (CALCULATED if findings else ""),
         f"Speed over memory per GPU: {profile.name} {needs(profile)}.",
         figure(data, axis("GiB per GPU"), axis("speed", rangemode="tozero"), showlegend=True),
         ("memory", *(cores(surface.cores[r]) for r in rows)),
