@@ -7,6 +7,7 @@ import typer
 from dovetail.cli import trace
 from dovetail.cli.compare import compare
 from dovetail.cli.demo import demo
+from dovetail.cli.profile import profile
 from dovetail.cli.simulate import policies, simulate
 
 app = typer.Typer(
@@ -20,4 +21,5 @@ app.command()(simulate)
 app.command()(compare)
 app.command()(policies)
 app.command()(demo)
+app.command(context_settings={"allow_interspersed_args": False})(profile)
 app.add_typer(trace.app, name="trace")

@@ -1,17 +1,13 @@
 """One HTML file that holds a whole report: tables, plots, settings, and the library that draws.
 
-It opens offline and asks the network for nothing, which its own content policy enforces. The
-plotly.js inside comes from the installed plotly package. The page is put together here; what the
-figures mean is decided in `measures` and `plots`.
+The page is put together here, in the frame of `page`; what the figures mean is decided in
+`measures` and `plots`.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 
 from dovetail.metrics.records import OUTCOMES, Run
@@ -19,11 +15,8 @@ from dovetail.metrics.summary import summarise
 from dovetail.report import measures, words
 from dovetail.report.drawing import Entry, Plot, entries
 from dovetail.report.measures import Cell, Groups, Measure
+from dovetail.report.page import breakable, notices, page, plot_figure, row, table
 from dovetail.report.plots import plots
-
-POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
-"""What a browser may load for the page: what is in it, and nothing else."""
-
 
 MARK = '<span class="mark" role="img" aria-label="best">★</span>'
 
@@ -53,44 +46,13 @@ def write_report(path: Path | str, results: Sequence[tuple[str, Run]], title: st
 
 
 def _page(title: str, groups: Groups, drawn: Sequence[Entry], shown: Sequence[Plot]) -> str:
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{escape(title)}</title>
-<style>
-{_own("style.css")}</style>
-</head>
-<body>
-<header><h1>{escape(title)}</h1>{_lead(groups)}{_notices(groups)}</header>
-<main>{_figures_in_tables(groups)}{_plots(groups, drawn, shown)}{_settings(groups)}</main>
-<footer>Made by Dovetail. JCT: job completion time, from submission to end. Times count finished
-jobs only.</footer>
-{_scripts(shown) if shown else ""}
-</body>
-</html>
-"""
-
-
-def _scripts(shown: Sequence[Plot]) -> str:
-    """The figures, the library that draws them, and the script that tells it to."""
-    from plotly.offline import get_plotlyjs  # noqa: PLC0415 - five megabytes, read when needed
-
-    figures = {plot.key: plot.figure for plot in shown}
-    data = json.dumps(figures, allow_nan=False, separators=(",", ":"))
-    # A closing tag inside JSON would end the script: no "<" may stand in it.
-    safe = data.replace("<", "\\u003c")
-    return f"""<script type="application/json" id="figures">{safe}</script>
-<script>{get_plotlyjs()}</script>
-<script>
-{_own("page.js")}</script>"""
-
-
-def _own(name: str) -> str:
-    return files("dovetail.report").joinpath(name).read_text(encoding="utf-8")
+    return page(
+        title,
+        f"{_lead(groups)}{_notices(groups)}",
+        f"{_figures_in_tables(groups)}{_plots(groups, drawn, shown)}{_settings(groups)}",
+        "JCT: job completion time, from submission to end. Times count finished\njobs only.",
+        shown,
+    )
 
 
 def _lead(groups: Groups) -> str:
@@ -98,16 +60,12 @@ def _lead(groups: Groups) -> str:
     jobs = words.plural(first["jobs"]["submitted"], "job")
     where = f"{jobs} of {words.value(first['trace'])} on {words.value(first['cluster'])}"
     found = measures.headline(groups)
-    strong = f'<p class="lead"><strong>{_breakable(found)}</strong></p>' if found else ""
-    return f'<p class="lead">{_breakable(where)}</p>{strong}'
+    strong = f'<p class="lead"><strong>{breakable(found)}</strong></p>' if found else ""
+    return f'<p class="lead">{breakable(where)}</p>{strong}'
 
 
 def _notices(groups: Groups) -> str:
-    said = [*measures.cautions(groups), *measures.notices(groups)]
-    if not said:
-        return ""
-    items = "".join(f"<li>{escape(notice)}</li>" for notice in said)
-    return f'<ul class="notices" aria-label="Notices">{items}</ul>'
+    return notices([*measures.cautions(groups), *measures.notices(groups)])
 
 
 def _figures_in_tables(groups: Groups) -> str:
@@ -146,10 +104,10 @@ def _comparison(title: str, note: str, groups: Groups, columns: Sequence[Measure
     )
     by_column = [measures.column(groups, measure) for measure in columns]
     rows = [
-        _row(label, [_cell(cell) for cell in cells])
+        row(label, [_cell(cell) for cell in cells])
         for label, cells in zip(groups, zip(*by_column, strict=True), strict=True)
     ]
-    return _table(title, note, f'<th scope="col">policy</th>{head}', rows)
+    return table(title, note, f'<th scope="col">policy</th>{head}', rows)
 
 
 def _cell(cell: Cell) -> str:
@@ -182,29 +140,10 @@ def _counts(
     ]
     head = "".join(f'<th scope="col">{name}</th>' for name in kept)
     rows = [
-        _row(label, [f"<td>{words.count(each.get(name, 0))}</td>" for name in kept])
+        row(label, [f"<td>{words.count(each.get(name, 0))}</td>" for name in kept])
         for label, each in counts.items()
     ]
-    return _table(title, note, f'<th scope="col">policy</th>{head}', rows)
-
-
-def _row(label: str, cells: Iterable[str]) -> str:
-    return f'<tr><th scope="row">{_breakable(label)}</th>{"".join(cells)}</tr>'
-
-
-def _breakable(label: str) -> str:
-    """A label that may continue on the next line after its punctuation, not inside a word."""
-    return re.sub(r"([,:/]|=(?=\S{4}))(?=\S)", r"\1<wbr>", escape(label))
-
-
-def _table(title: str, note: str, head: str, rows: Iterable[str]) -> str:
-    small = f"<small>{note}</small>" if note else ""
-    # A region that scrolls must be reachable by keyboard.
-    return (
-        f'<div class="card scroll" tabindex="0" role="region" aria-label="{title}"><table>'
-        f"<caption>{title}{small}</caption>"
-        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-    )
+    return table(title, note, f'<th scope="col">policy</th>{head}', rows)
 
 
 def _plots(groups: Groups, drawn: Sequence[Entry], shown: Sequence[Plot]) -> str:
@@ -214,7 +153,7 @@ def _plots(groups: Groups, drawn: Sequence[Entry], shown: Sequence[Plot]) -> str
         '<section aria-labelledby="plots-title"><h2 id="plots-title">Plots</h2>'
         + (FIRST_SEED if any(len(results) > 1 for results in groups.values()) else "")
         + (_legend(drawn) if len(drawn) > 1 else "")
-        + "".join(map(_plot, shown))
+        + "".join(map(plot_figure, shown))
         + "</section>"
     )
 
@@ -236,25 +175,10 @@ def _legend(drawn: Sequence[Entry]) -> str:
         f'<li><button type="button" aria-pressed="true" data-series="{entry.number}">'
         f'<svg width="30" height="8" aria-hidden="true"><line x1="0" y1="4" x2="30" y2="4" '
         f'stroke="{entry.colour}" stroke-width="3" stroke-dasharray="{DASHES[entry.dash]}"/></svg>'
-        f"<span>{_breakable(entry.label)}</span></button></li>"
+        f"<span>{breakable(entry.label)}</span></button></li>"
         for entry in drawn
     )
     return f'<ul class="legend" aria-label="Policies; press to hide or show">{items}</ul>'
-
-
-def _plot(plot: Plot) -> str:
-    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in plot.header)
-    rows = "".join(_row(row[0], [f"<td>{escape(c)}</td>" for c in row[1:]]) for row in plot.rows)
-    height = plot.figure["layout"]["height"]
-    return f"""<figure aria-labelledby="title-{plot.key}">
-<figcaption><h3 id="title-{plot.key}">{escape(plot.title)}</h3>
-<p>{escape(plot.caption)}</p></figcaption>
-<div class="plot" id="plot-{plot.key}" role="img" aria-label="{escape(plot.alt)}" \
-style="height:{height}px"></div>
-<details><summary>As a table</summary><div class="scroll"><table>
-<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></details>
-</figure>
-"""
 
 
 def _settings(groups: Groups) -> str:
@@ -276,7 +200,7 @@ def _settings(groups: Groups) -> str:
 def _values(stated: Mapping[str, Mapping[str, str]], term: str) -> str:
     texts = {label: each.get(term, words.NOTHING) for label, each in stated.items()}
     if len(set(texts.values())) == 1:
-        return _breakable(next(iter(texts.values())))
+        return breakable(next(iter(texts.values())))
     if all(label == text for label, text in texts.items()):
-        return "<br>".join(map(_breakable, texts))
-    return "<br>".join(_breakable(f"{label}: {text}") for label, text in texts.items())
+        return "<br>".join(map(breakable, texts))
+    return "<br>".join(breakable(f"{label}: {text}") for label, text in texts.items())
