@@ -2,8 +2,9 @@
 
 What a hungry node holds of a demanding job goes to a calmer node, and as many GPUs of modest jobs
 come back, or a free GPU is taken. Each exchange is tried by filling both nodes anew; the worth of
-the result decides, and a move must earn its cost back. Where spreading a job costs nothing, parts
-of a job may move; elsewhere only jobs that sit on one node, and whole.
+the result decides, and a move must earn its cost back. Only jobs that sit on one node move, and
+whole; a thorough search, for when most jobs are new, also moves parts of jobs where spreading them
+costs nothing.
 """
 
 from __future__ import annotations
@@ -35,21 +36,24 @@ Deal = tuple[tuple[Slice, ...], tuple[Slice, ...]]
 """What we give and what we get."""
 
 
-def exchange(trial: Trial, nodes: Collection[int], budget: int, payback: float) -> None:
+def exchange(
+    trial: Trial, nodes: Collection[int], budget: int, payback: float, thorough: bool = False
+) -> None:
     """Improve the nodes just settled by exchanges, within a budget of trials."""
     if budget > 0:
-        Exchanging(trial, budget, payback).run(nodes)
+        Exchanging(trial, budget, payback, thorough).run(nodes)
 
 
 class Exchanging:
     """A search for better seats, hungriest node first."""
 
-    def __init__(self, trial: Trial, budget: int, payback: float) -> None:
+    def __init__(self, trial: Trial, budget: int, payback: float, thorough: bool) -> None:
         self.trial = trial
         self.budget = budget
         self.payback = payback
+        self.thorough = thorough
         #: may jobs be taken apart?
-        self.apart = not trial.occasion.span_penalty
+        self.apart = thorough and not trial.occasion.span_penalty
 
     def run(self, nodes: Collection[int]) -> None:
         """Exchange while it helps and the budget lasts."""
@@ -79,7 +83,8 @@ class Exchanging:
         worth = trial.filling.worth
         return sum(
             worth(trial.claim(job).curve.points[-1]) - worth(trial.point(job))
-            for job in trial.desk(node).jobs
+            for job, gpus in trial.desk(node).jobs.items()
+            if self.thorough or gpus == trial.claim(job).gpus
         )
 
     def _improve(self, node: int, partners: list[int]) -> int | None:
@@ -141,7 +146,9 @@ class Exchanging:
     ) -> bool:
         """Make an exchange and keep it if it pays."""
         trial = self.trial
-        jobs = self._around(node, partner)
+        jobs = [job for each in (node, partner) for job in self._members(each)]
+        if self.thorough:
+            jobs = self._around(node, partner)
         before = sum(trial.filling.worth(trial.point(job)) for job in jobs)
         spots = {each.job: trial.where(each.job) for each in (*ours, *theirs)}
         self._move(ours, node, partner)
@@ -162,22 +169,26 @@ class Exchanging:
         return sorted({**desks[0], **desks[1]})
 
     def _filled(self, node: int, partner: int) -> tuple[dict[int, Point], float]:
-        """How two nodes would be shared out: each alone if no job sits on several nodes."""
+        """How two nodes would be shared out: each alone, unless jobs on several nodes take part."""
         trial = self.trial
-        jobs = self._around(node, partner)
-        if all(len(trial.where(job)) == 1 for job in jobs):
-            groups: list[tuple[tuple[int, ...], list[int]]] = [
-                ((each,), sorted(trial.desk(each).jobs)) for each in (node, partner)
-            ]
-        else:
-            groups = [((node, partner), jobs)]
         points: dict[int, Point] = {}
+        jobs = self._around(node, partner)
+        if self.thorough and any(len(trial.where(job)) > 1 for job in jobs):
+            filled = trial.filled((node, partner), jobs)
+            return dict(zip(jobs, filled.points, strict=True)), filled.worth
         worth = 0.0
-        for nodes, members in groups:
-            filled = trial.filled(nodes, members)
+        for each in (node, partner):
+            members = self._members(each)
+            filled = trial.filled_alone(each, members)
             points.update(zip(members, filled.points, strict=True))
             worth += filled.worth
         return points, worth
+
+    def _members(self, node: int) -> list[int]:
+        """Those who sit on this node and no other."""
+        trial = self.trial
+        jobs = trial.desk(node).jobs
+        return sorted([job for job, gpus in jobs.items() if gpus == trial.claim(job).gpus])
 
     def _move(self, slices: tuple[Slice, ...], source: int, target: int) -> None:
         for each in slices:

@@ -17,7 +17,7 @@ from dovetail.allocators.fractional import NOISE, Group, fractions
 from dovetail.allocators.ideal import ideal
 from dovetail.allocators.program import Effort
 from dovetail.allocators.trial import Trial
-from dovetail.allocators.tune import Tables, Tune, appetite
+from dovetail.allocators.tune import SMALL, Tables, Tune, appetite
 from dovetail.core.claims import Arrangement, Claim, Occasion, Point, Server
 
 
@@ -54,7 +54,8 @@ class Optimal(Tune):
                 trial.sit(claim.job, spots)
         nodes = {node for node in trial.desks if trial.desks[node].jobs}
         trial.settle(nodes)
-        exchange(trial, nodes, self.budget(occasion), float("inf"))
+        thorough = occasion.stop - occasion.start <= SMALL
+        exchange(trial, nodes, self.budget(occasion), float("inf"), thorough)
         return trial
 
     def _seat_whole(self, trial: Trial, claims: list[Claim]) -> list[Claim]:

@@ -182,6 +182,17 @@ class Trial:
                     room[node] = (cpu + gpus * point.cpu, memory + gpus * point.memory)
         return self.filling.fill(members, room)
 
+    def filled_alone(self, node: int, members: Sequence[int]) -> Filled:
+        """How a node would be shared among some who sit there alone; the others keep theirs."""
+        desk = self.desk(node)
+        cpu, memory = desk.cpu, desk.memory
+        if len(members) < len(desk.jobs):
+            for job in desk.jobs.keys() - set(members):
+                point, gpus = self.point(job), desk.jobs[job]
+                cpu, memory = cpu - gpus * point.cpu, memory - gpus * point.memory
+        claims = [(self.claim(job).curve, self.where(job)) for job in members]
+        return self.filling.fill(claims, {node: (cpu, memory)})
+
     def _left(self, node: int) -> tuple[int, int]:
         """What nobody has on a node that is not being settled."""
         desk = self.desk(node)

@@ -56,7 +56,7 @@ class Tune(Joint):
         seat(trial, thin)
         nodes = {*occasion.touched, *trial.changed}
         trial.settle(nodes)
-        exchange(trial, nodes, self.budget(occasion), self.payback)
+        exchange(trial, nodes, self.budget(occasion), self.payback, _anew(occasion))
         return trial
 
     def filling(self, occasion: Occasion) -> Filling:
@@ -80,12 +80,16 @@ def appetite(trial: Trial, claim: Claim) -> float:
     return max(target.cpu / max(fair.cpu, 1), target.memory / max(fair.memory, 1))
 
 
-def _free_to_spread(occasion: Occasion) -> bool:
-    """Is most of a small pool seated anew, with wide jobs that may be spread at no cost?"""
-    wide = any(claim.gpus > 1 for claim in occasion.coming)
+def _anew(occasion: Occasion) -> bool:
+    """Is most of a small pool seated anew? Then a thorough search is worth its time."""
     small = occasion.stop - occasion.start <= SMALL
-    anew = len(occasion.coming) > len(occasion.seating.claims)
-    return wide and small and anew and not occasion.span_penalty
+    return small and len(occasion.coming) > len(occasion.seating.claims)
+
+
+def _free_to_spread(occasion: Occasion) -> bool:
+    """Are there wide jobs among many that come, which may be spread at no cost?"""
+    wide = any(claim.gpus > 1 for claim in occasion.coming)
+    return wide and not occasion.span_penalty and _anew(occasion)
 
 
 def seat(trial: Trial, thin: bool = False) -> None:
