@@ -84,6 +84,7 @@ class Job:
         "failures",
         "first_start",
         "home",
+        "id",
         "lane",
         "mark",
         "overhead",
@@ -100,6 +101,8 @@ class Job:
 
     def __init__(self, spec: JobSpec, expected: float) -> None:
         self.spec = spec
+        #: the number in the spec: read on every event, and quicker here
+        self.id = spec[0]
         self.status = WAITING
         #: held devices, or None
         self.allocation: Allocation | None = None
