@@ -161,7 +161,11 @@ class Job:
         `restart` is what a start would cost a waiting job; a running one pays what is left of the
         start it is in.
         """
+        # No `max` and no `worked`: this is asked for every job that is listed as running.
         if self.status is not RUNNING:
-            return restart + max(0.0, self.expected - self.attained)
-        overhead = max(0.0, self.since + self.overhead - now)
-        return overhead + max(0.0, self.expected - self.worked(now)) / self.rate
+            left = self.expected - self.attained
+            return restart + (left if left > 0.0 else 0.0)
+        overhead = self.since + self.overhead - now
+        ran = now - self.since - self.overhead
+        left = self.expected - (self.attained + (ran if ran > 0.0 else 0.0) * self.rate)
+        return (overhead if overhead > 0.0 else 0.0) + (left if left > 0.0 else 0.0) / self.rate

@@ -49,7 +49,9 @@ class Index:
         self._pause = ordering.pause
         self._selective = (ordering.skip or ordering.preempt) and ordering.backfill == "none"
         #: does the order change with time alone?
-        self.timed = self._pause is not None or kind.turn is not Ordering.turn
+        self._drifts = self._pause is not None or kind.turn is not Ordering.turn
+        #: and does it matter now? Keys that are asked for when needed can wait for somebody to wait
+        self.timed = self._drifts and ordering.rekeys != "none"
         self._preempts = ordering.preempt
         self._charges = kind.left is not Ordering.left
         self._watches = kind.turn is not Ordering.turn
@@ -75,8 +77,7 @@ class Index:
 
     def submitted(self, job: Job, now: float) -> str | None:
         """Let a new job wait in its lane, or say why it can never run."""
-        lane = self._known.get(id(job.spec.request)) or self.lane(job)
-        job.lane = lane
+        lane = job.lane = self._known.get(id(job.spec[3])) or self.lane(job)
         refusal = lane.refusal
         if refusal is None and self._admits:
             self.view.now = now
@@ -89,8 +90,9 @@ class Index:
             # Most newcomers find nobody waiting and start at once: they need no seat.
             self._lone = job
             self.waiting = 1
-            self.view.now = now
-            self.view.jobs[job.spec.id] = job
+            view = self.view
+            view.now = now
+            view.jobs[job.id] = job
         return None
 
     def _seat(self) -> None:
@@ -107,6 +109,9 @@ class Index:
         spec, lane, view = job.spec, job.lane, self.view
         view.now = now
         view.jobs[spec.id] = job
+        if self._drifts and not self.timed:
+            self.timed = True
+            self.advance(now)
         self.waiting += 1
         entry = job.entry = (self.ordering.key(job, view), spec.submit, spec.id, job)
         heappush(lane.waiting, entry)
@@ -116,16 +121,14 @@ class Index:
 
     def started(self, job: Job, now: float) -> None:
         """Move a job from the waiting to the running end of its lane."""
-        view = self.view
-        view.now = now
+        self.view.now = now
         if job is self._lone:
             self._lone = None
             self.waiting -= 1
         else:
             self._unqueue(job)
-        view.running[job.spec.id] = job
         if self._by_tenant:
-            view.hold(job, 1)
+            self.view.hold(job, 1)
         if self._preempts:
             self._may_be_displaced(job, now)
 
@@ -138,7 +141,7 @@ class Index:
         if not job.spec.resumable or not (job.status is RUNNING or called_off):
             return
         if self._lists_late:
-            self._unlisted[job.spec.id] = job
+            self._unlisted[job.id] = job
         else:
             self._list(job, now)
 
@@ -168,22 +171,21 @@ class Index:
 
     def left(self, job: Job, now: float, done: bool) -> None:
         """Forget a job; what it held is free again."""
-        view, number = self.view, job.spec.id
+        view = self.view
         view.now = now
-        del view.jobs[number]
+        del view.jobs[job.id]
         self._everything = True
         if job.virtual is None:
             self._unqueue(job)
             return
         if self._charges:
             self.ordering.left(job, view, done)
-        del view.running[number]
         if self._by_tenant:
             view.hold(job, -1)
         if job.entry is not None:
             job.lane.drop(job)
         elif self._preempts:
-            self._unlisted.pop(number, None)
+            self._unlisted.pop(job.id, None)
 
     def changed(self, job: Job, now: float) -> None:
         """Ask for the key of one job again."""
@@ -253,6 +255,8 @@ class Index:
             lane.pull(job)
         if not lane.waiting:
             del self._open[lane]
+            if self._lists_late and not self.waiting:
+                self.timed = False
 
     def _watch(self, job: Job) -> None:
         at = self.ordering.turn(job, self.view)
@@ -334,10 +338,10 @@ class Index:
         self.view.jobs[job.spec.id] = job
         if job.status is Status.WAITING:
             self.waiting += 1
+            self.timed = self._drifts
             lane.push(job, key)
             self._open[lane] = None
             return
-        self.view.running[job.spec.id] = job
         if self._by_tenant:
             self.view.hold(job, 1)
         if key is not None:

@@ -105,23 +105,32 @@ class Displacing:
         """Find one more of the running jobs, from the end of the order upwards."""
         tails = self._tails
         if tails is None:
-            lanes = [lane for lane in self.planner.lanes if lane.running]
-            tails = self._tails = [self._tail(lane, -1) for lane in lanes]
-            tails.sort()
+            tails = self._tails = self._ends()
         if not tails:
             return False
         last, lane, index = tails.pop()
         self._last_first.append(last)
         if len(lane.running) > -index:
-            insort(tails, self._tail(lane, index - 1))
+            index -= 1
+            entry, slope = lane.running[index], lane.slope
+            if slope:
+                key, submit, number, job = entry
+                entry = (key + slope * self._rank_time, submit, number, job)
+            insort(tails, (entry, lane, index))
         return True
 
-    def _tail(self, lane: Lane, index: int) -> Tail:
-        """The running job at a position from a lane's end, with its rank as of now."""
-        if not lane.slope:
-            return lane.running[index], lane, index
-        key, submit, number, job = lane.running[index]
-        return (key + lane.slope * self._rank_time, submit, number, job), lane, index
+    def _ends(self) -> list[Tail]:
+        """The last running job of each lane, with its rank as of now; the last of all last."""
+        tails, now = [], self._rank_time
+        for lane in self.planner.lanes:
+            if lane.running:
+                entry, slope = lane.running[-1], lane.slope
+                if slope:
+                    key, submit, number, job = entry
+                    entry = (key + slope * now, submit, number, job)
+                tails.append((entry, lane, -1))
+        tails.sort()
+        return tails
 
     def stops(self, back: set[int]) -> list[Action]:
         """The displaced jobs that were not admitted again."""
@@ -160,7 +169,7 @@ class ByCount(Displacing):
                     continue
                 for victim in victims:
                     self.displace(victim, entry[3])
-                    idle += _held(victim).gpus
+                    idle += victim[3].lane.size
             idle -= size
             if entry[2] in self.gone:
                 back.add(entry[2])
@@ -205,27 +214,33 @@ class ByCount(Displacing):
         last_first, gone = self._last_first, self.gone
         closed = self.planner.view.cluster.closed
         behind: list[Entry] = []
-        reached = position = 0
+        sizes: list[int] = []
+        position, known = 0, len(last_first)
+        reached = 0
         while reached < deficit:
-            if position == len(last_first) and not self._extend():
-                return None
+            if position == known:
+                if not self._extend():
+                    return None
+                known += 1
             last = last_first[position]
             if last <= entry:
                 return None
             position += 1
             if last[2] not in gone and not (closed and self._stuck(last[3])):
                 behind.append(last)
-                reached += _held(last).gpus
+                size = last[3].lane.size
+                sizes.append(size)
+                reached += size
         victims = [behind.pop()]
-        deficit -= _held(victims[0]).gpus
+        deficit -= sizes.pop()
         while deficit > 0:
             index, reached = -1, 0
             while reached < deficit:
                 index += 1
-                reached += _held(behind[index]).gpus
+                reached += sizes[index]
             victims.append(behind[index])
-            deficit -= _held(behind[index]).gpus
-            del behind[index:]
+            deficit -= sizes[index]
+            del behind[index:], sizes[index:]
         return victims
 
 

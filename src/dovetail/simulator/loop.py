@@ -61,43 +61,42 @@ class Simulation:
         world, scheduler, series = self.world, self.scheduler, self.series
         step, enter, happen, future = scheduler.step, world.enter, world.happen, world.future
         perform, leave, add = world.perform, world.leave, self.records.add
-        arrivals, arrival, fault, due = self._arrivals, self._arrival, self._fault, every
-        coming = NEVER if arrival is None else arrival.spec.submit
-        breaking = NEVER if fault is None else fault[0]
-        wake = NEVER
+        arrivals, arrival, due = self._arrivals, self._arrival, every
+        coming = NEVER if arrival is None else arrival[0][2]
+        breaking = NEVER if self._fault is None else self._fault[0]
+        # Wakes and faults are rare: one comparison says that none is due.
+        wake, rare = NEVER, breaking
         done = events = 0
         while True:
-            now = soonest = future[0][0]
-            if coming < now:
-                now = coming
-            elif now == NEVER and (
-                not scheduler.jobs or (breaking == NEVER and not scheduler.running)
-            ):
-                # Nothing comes, ends or changes any more: wakes alone would go on for ever.
-                break
-            if wake < now:  # noqa: PLR1730 (a call would cost more)
-                now = wake
-            if breaking < now:  # noqa: PLR1730
-                now = breaking
-            if now == NEVER:
-                break
-            batch: list[Event] = []
-            if soonest == now:
-                happen(now, batch)
-            if breaking <= now:
-                breaking = self._break_nodes(now, batch)
+            soonest = future[0][0]
+            now = coming if coming < soonest else soonest
+            if rare <= now:
+                if now == NEVER and (
+                    not scheduler.jobs or (breaking == NEVER and not scheduler.running)
+                ):
+                    # Nothing comes, ends or changes any more: wakes alone would go on for ever.
+                    break
+                now = rare
+                if now == NEVER:
+                    break
+            batch = happen(now) if soonest == now else []
+            if rare == now:
+                if breaking == now:
+                    breaking = self._break_nodes(now, batch)
+                if wake == now:
+                    batch.append(Wake())
             while coming <= now:
                 assert arrival is not None
                 enter(arrival)
-                batch.append(_new(Submitted, arrival[:1]))
+                batch.append(_new(Submitted, (arrival[0],)))
                 arrival = next(arrivals)
                 coming = NEVER if arrival is None else arrival[0][2]
-            if wake == now:
-                batch.append(Wake())
             self.now = now
             events += len(batch)
             actions, wanted = step(now, batch)
-            wake = NEVER if wanted is None else wanted
+            if rare != breaking or wanted is not None:
+                wake = NEVER if wanted is None else wanted
+                rare = min(wake, breaking)
             if actions:
                 perform(now, actions)
             ended = scheduler.ended

@@ -100,31 +100,45 @@ class World:
         """The true work of a job: for oracles."""
         return self.truths[job][1]
 
-    def happen(self, now: float, batch: list[Event]) -> None:
-        """Add everything that happens at `now` to a batch."""
+    def happen(self, now: float) -> list[Event]:
+        """Everything that happens at `now`."""
         future = self.future
+        batch: list[Event] = []
         while future[0][0] == now:
             coming = heappop(future)
             number, event = coming[2], coming[3]
             del self._next[number]
-            if type(event) is Failed:
-                past = self._halt(number, now, coming)
-                past.breaks = past.breaks[1:]
-                self._crash(number, past)
-                event = event._replace(kept=past.done)
-            elif type(event) is Started:
-                self._next[number] = coming[8]
-                heappush(future, coming[8])
+            if type(event) is not Finished:
+                event = self._turn(number, now, coming)
             if self._called_off:
                 self._bury()
             batch.append(event)
+        return batch
+
+    def _turn(self, number: int, now: float, coming: Coming) -> Event:
+        """What happens to a job and is not its end: it breaks, has started or has stopped."""
+        event: Event = coming[3]
+        if isinstance(event, Failed):
+            past = self._halt(number, now, coming)
+            past.breaks = past.breaks[1:]
+            self._crash(number, past)
+            return event._replace(kept=past.done)
+        if isinstance(event, Started):
+            self._next[number] = coming[8]
+            heappush(self.future, coming[8])
+        return event
 
     def perform(self, now: float, actions: tuple[Action, ...]) -> None:
         """Carry a plan out."""
         for action in actions:
             if type(action) is Start:
-                if not action.awaits:
-                    self._start(action.job, now, action.allocation)
+                number, allocation, _, awaits = action
+                if awaits:
+                    continue
+                if self._past and number in self._past:
+                    self._start_again(number, now, allocation)
+                else:
+                    self._run(number, now, allocation, self.costs.first_start, self._latency)
             elif isinstance(action, (Stop, Suspend)):
                 self._stop(action.job, now)
             elif isinstance(action, Resume):
@@ -141,12 +155,10 @@ class World:
             if held is not None and any(part.node == node for part in held.parts):
                 self._crash(coming[2], self._interrupt(coming, now))
 
-    def _start(self, number: int, now: float, allocation: Allocation) -> None:
-        past = self._past.get(number) if self._past else None
-        overhead = self.costs.first_start
-        if past is not None:
-            overhead = self.costs.start(self.truths[number].spec.model, past.starts)
-            past.starts += 1
+    def _start_again(self, number: int, now: float, allocation: Allocation) -> None:
+        past = self._past[number]
+        overhead = self.costs.start(self.truths[number].spec.model, past.starts)
+        past.starts += 1
         self._run(number, now, allocation, overhead, self._latency)
 
     def _run(
