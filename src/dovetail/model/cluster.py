@@ -179,7 +179,7 @@ class Cluster:
 
         Closed nodes take nothing new; `closed_too` is for what is there already in fact.
         """
-        masks, limited, done = self.masks, self.limited, 0
+        masks, free, limited, done = self.masks, self.free, self.limited, 0
         for part in allocation.parts:
             node, devices, share = part[0], part[1], part[4]
             mask = masks[node]
@@ -191,7 +191,7 @@ class Cluster:
             elif share == WHOLE and mask & devices == devices:
                 masks[node] = mask ^ devices
                 count = devices.bit_count()
-                self.free[node] -= count
+                free[node] -= count
                 self.idle -= count
             elif share == WHOLE or not self._take_shares(part):
                 self._refuse(allocation, done)
@@ -217,18 +217,20 @@ class Cluster:
 
     def release(self, allocation: Allocation) -> None:
         """Give back all parts."""
+        masks, free, closed, gained = self.masks, self.free, self.closed, 0
         for part in allocation.parts:
             node, devices = part[0], part[1]
-            if part[4] == WHOLE and node not in self.closed:
-                self.masks[node] |= devices
+            if part[4] == WHOLE and node not in closed:
+                masks[node] |= devices
                 count = devices.bit_count()
-                self.free[node] += count
-                self.idle += count
+                free[node] += count
+                gained += count
             else:
                 self._release_slowly(part)
             if self.limited:
                 self.cpu[node] += part.cpu if self.limits_cpu else 0
                 self.memory[node] += part.memory if self.limits_memory else 0
+        self.idle += gained
 
     def _release_slowly(self, part: Part) -> None:
         """Shares, and whole devices of a closed node."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Collection, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import chain
 from typing import Any
 
 from dovetail.core.draft import Draft, options
@@ -66,6 +67,8 @@ class Index:
         self._lanes: dict[Request | tuple[Request, str], Lane] = {}
         # By identity of the request, which its lane keeps alive: most requests are interned.
         self._known: dict[int, Lane] = {}
+        #: running jobs that may be displaced, by the slope of their keys
+        self.ranked: dict[float, list[Entry]] = {}
         #: lanes with waiting jobs
         self._open: dict[Lane, None] = {}
         #: what the next walk must look at: everything, or only lanes with new heads
@@ -236,12 +239,12 @@ class Index:
         if self.ordering.rekeys == "none":
             return
         every = self.ordering.rekeys == "all"
-        for lane in self._lanes.values():
-            for entry in lane.running[:]:
+        for running in self.ranked.values():
+            for entry in running[:]:
                 self.changed(entry[3], now)
-            if every:
-                for entry in list(lane.in_order()):
-                    self.changed(entry[3], now)
+        for lane in self._lanes.values() if every else ():
+            for entry in list(lane.in_order()):
+                self.changed(entry[3], now)
 
     def _unqueue(self, job: Job) -> None:
         """Take a waiting job out of the queue."""
@@ -272,6 +275,7 @@ class Index:
             choices = options(request, self.view.cluster, self.allocator)
             lane = Lane(choices, self.ordering.slope(request.gpus), job.spec.tenant)
             lane.refusal = self._refusal(lane, request)
+            lane.running = self.ranked.setdefault(lane.slope, lane.running)
             self._lanes[key] = lane
             if not self._by_tenant:
                 lane.request = request
@@ -305,9 +309,9 @@ class Index:
         self._seat()
         self.list_running()
         keys: dict[str, Any] = {}
-        for lane in self._lanes.values():
-            for entry in (*lane.running, *lane.in_order()):
-                keys[str(entry[2])] = entry[0]
+        waiting = (lane.in_order() for lane in self._lanes.values())
+        for entry in chain(*self.ranked.values(), *waiting):
+            keys[str(entry[2])] = entry[0]
         turns = [(at, number) for at, number, entry in self._turns if entry[3].entry is entry]
         return {
             "now": self.view.now,
