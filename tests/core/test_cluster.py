@@ -9,7 +9,7 @@ from dovetail.model.cluster import Capabilities, Cluster, Node
 from dovetail.model.errors import OverCommitted, UserError
 from dovetail.simulator.spec import parse_cluster
 
-STATE = ("free", "masks", "cpu", "memory", "levels_free", "idle", "shared", "closed")
+STATE = ("free", "masks", "cpu", "memory", "idle", "shared", "closed")
 
 
 def state(cluster: Cluster) -> list[object]:
@@ -230,7 +230,6 @@ def test_devices_are_the_lowest_free_ones(cluster: Cluster) -> None:
         lambda c: c.memory.__setitem__(1, 1025),
         lambda c: c.shared.__setitem__((0, 0), (500, 0)),
         lambda c: setattr(c, "idle", 7),
-        lambda c: c.levels_free.__setitem__(4, 1),
         lambda c: c.closed.__setitem__(0, "unseen"),
         lambda c: (c.take(held(Part(0, 0b0001))), c.release(held(Part(0, 0b0010)))),
     ],

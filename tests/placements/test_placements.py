@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,7 +36,8 @@ def ask(units: int, gpus: int = 1, **more: int) -> Ask:
 def placed(name: str, machines: Cluster, wanted: Ask) -> str | None:
     """`2@n0 1@n3`, in the order of parts, or None."""
     limit = len(machines.nodes)
-    parts = PLACEMENTS.create(name).place(machines, wanted._replace(stop=min(wanted.stop, limit)))
+    wanted = replace(wanted, stop=min(wanted.stop, limit))
+    parts = PLACEMENTS.create(name).place(machines, wanted)
     if parts is None:
         return None
     machines.copy().take(allocation_of(parts))

@@ -23,9 +23,6 @@ RUNNING, STOPPING, STARTING = Status.RUNNING, Status.STOPPING, Status.STARTING
 SUSPENDED, WAITING = Status.SUSPENDED, Status.WAITING
 """Looking a member up in its class costs ten times as much, and this is the hot path."""
 
-_TAKING = (Start, Resume, Change)
-"""Actions that occupy an allocation."""
-
 
 class Books:
     """The state of one cluster's jobs and capacity."""
@@ -66,11 +63,14 @@ class Books:
         #: views are the cluster itself: nothing needs binding
         self._whole = tenancy.whole
         self._instant = all(pool.capabilities.start_latency is None for pool in cluster.pools)
+        #: the one planner there is, if all jobs share the whole cluster
+        self._sole = self.planners[0] if tenancy.whole else None
         #: planners to be asked at the end of the step: the only one always, of many the touched
         self._due = {0: self.planners[0]} if tenancy.whole else dict[int, Planner]()
-        self._sole = ((0, self.planners[0]),) if tenancy.whole else ()
-        self._timed = tenancy.whole and self.planners[0].timed
         self._owed: list[Action] = []
+        # What a plug-in says it does not do is not asked for: this is the hot path.
+        self._even = getattr(speed, "even", False)
+        self._learns = getattr(predictor, "learns", True)
 
     def _planner(self, domain: int) -> Planner:
         """A planner brought to the present, and due for a plan at the end of the step."""
@@ -85,16 +85,11 @@ class Books:
 
     def _let_go(self, job: Job, done: bool = False) -> None:
         """Settle a job's counters and free whatever it holds; its status is the caller's."""
-        if job.status is STOPPING:
-            self._released(job)
-            if job.residual is not None:
-                self._give_back_residual(job)
-            return
-        planner = self._due.get(job.home) or self._planner(job.home)
         held = job.allocation
         if held is not None:
             if job.status is RUNNING:
                 self._count(job, held)
+            planner = self._due.get(job.home) or self._planner(job.home)
             planner.left(job, self.now, done)
             self.cluster.release(held)
             if not self._whole:
@@ -102,24 +97,28 @@ class Books:
                 self.tenancy.release(job.home, job.virtual)
             job.allocation = job.virtual = None
             self.running -= 1
+        elif job.status is STOPPING:
+            self._released(job)
+            if job.residual is not None:
+                self._give_back_residual(job)
         elif job.status is SUSPENDED:
             self._give_back_residual(job)
         else:
-            planner.left(job, self.now, done)
+            self._planner(job.home).left(job, self.now, done)
 
     def _count(self, job: Job, held: Allocation) -> None:
         """Add the present run to a job's counters."""
-        ran = self.now - job.since
+        now, overhead, served = self.now, job.overhead, self.served
+        ran = now - job.since
         job.run_time += ran
-        if ran > job.overhead:
-            job.attained += (ran - job.overhead) * job.rate
+        if ran > overhead:
+            job.attained += (ran - overhead) * job.rate
             job.overhead = 0.0
         else:
-            job.overhead -= ran
-        job.since = self.now
-        served = self.served
-        served[0] += ran * held.milli_gpus
-        if self.cluster.limits_cpu or self.cluster.limits_memory:
+            job.overhead = overhead - ran
+        job.since = now
+        served[0] += ran * held[3]
+        if self.cluster.limited:
             served[1] += ran * held.cpu
             served[2] += ran * held.memory
 
@@ -170,32 +169,39 @@ class Books:
 
     # ---- carrying plans out on the books -----------------------------------------------------
 
-    def _carry_out(self, domain: int, actions: list[Action]) -> list[Action]:
+    def _carry_out(self, domain: int, actions: list[Action]) -> tuple[Action, ...]:
         """Everything that frees, then everything that takes; physical allocations come back."""
+        if len(actions) == 1 and type(actions[0]) is Start:
+            return (self._start(domain, actions[0]),)
         if not self._instant:
             actions = [each for action in actions for each in self._confirmable(action)]
+        lifted = self._make_room(actions)
+        done: list[Action] = []
+        for action in actions:
+            if type(action) is Start:
+                done.append(self._start(domain, action))
+            elif type(action) is Change and action.job not in lifted:
+                done.append(self._resize(domain, action))
+            elif isinstance(action, (Resume, Change)):
+                done.append(self._take(domain, action, lifted.get(action.job)))
+            else:
+                done.append(action)
+        return tuple(done)
+
+    def _make_room(self, actions: list[Action]) -> dict[int, Allocation]:
+        """Carry out what frees; returns what jobs that change devices had before."""
         lifted: dict[int, Allocation] = {}
-        shrunk: set[int] = set()
-        for action in [action for action in actions if type(action) is not Start]:
+        for action in actions:
             if isinstance(action, Stop):
                 self._stop(action)
             elif isinstance(action, Suspend):
                 self._suspend(action)
             elif isinstance(action, Change):
                 if self._in_place(action):
-                    shrunk.add(action.job)
                     self._loosen(self.jobs[action.job])
                 else:
                     lifted[action.job] = self._lift(action)
-        done: list[Action] = []
-        for action in actions:
-            if type(action) is Change and action.job in shrunk:
-                done.append(self._resize(domain, action))
-            elif isinstance(action, _TAKING):
-                done.append(self._take(domain, action, lifted.get(action.job)))
-            else:
-                done.append(action)
-        return done
+        return lifted
 
     def _confirmable(self, action: Action) -> tuple[Action, ...]:
         """Where stops take time, a move becomes a stop: the job starts again from the queue.
@@ -300,44 +306,65 @@ class Books:
             self._vacate(self.jobs[victim])
         return bound.allocation
 
-    def _take(self, domain: int, action: Start | Resume | Change, old: Allocation | None) -> Action:
-        """Bind and occupy an allocation, and let the job run there (or be about to)."""
+    def _start(self, domain: int, action: Start) -> Action:
+        """Let a waiting job run on its devices (or be about to)."""
+        job, now, costs = self.jobs[action[0]], self.now, self.costs
+        self._occupy(job, domain, action[1], False)
+        starts = job.starts
+        if starts:
+            job.overhead = costs.start(job.spec.model, starts)
+        else:
+            job.overhead = costs.first_start
+            job.first_start = now
+        job.starts = starts + 1
+        if self._instant:
+            move(job, RUNNING)
+        else:
+            self._begin(job)
+        job.since = now
+        self._due[domain].started(job, now)
+        return action if self._instant and self._whole else self._bound(job, action)
+
+    def _take(self, domain: int, action: Resume | Change, old: Allocation | None) -> Action:
+        """Let a suspended job go on, or a running one on other devices."""
         job = self.jobs[action.job]
         if isinstance(action, Resume):
             self._give_back_residual(job)
-        virtual = action.allocation
-        allocation = virtual if self._whole else self._bind(domain, virtual)
-        self.cluster.take(allocation, closed_too=old is not None)
-        job.allocation, job.virtual = allocation, virtual
-        self.running += 1
-        job.rate = self.speed.rate(job.spec, allocation, self.cluster)
-        if type(action) is Start:
-            starts = job.starts
-            job.overhead = self.costs.start(job.spec.model, starts)
-            if not starts:
-                job.first_start = self.now
-            job.starts = starts + 1
-            if self._instant:
-                move(job, RUNNING)
-            else:
-                self._begin(job)
-        elif isinstance(action, Resume):
+        self._occupy(job, domain, action.allocation, old is not None)
+        if isinstance(action, Resume):
             job.overhead = self.costs.resume
             job.starts += 1
             self._begin(job)
         else:
-            assert old is not None
-            difference = classify(old, allocation)
+            assert old is not None and job.allocation is not None
+            difference = classify(old, job.allocation)
             # What is left of a start that the change interrupts is still to be paid.
             cost = self.costs.change(difference, job.spec.model)
             job.overhead = max(job.overhead, cost)
             self.moves += difference is Difference.MOVE
         job.since = self.now
         self._due[domain].started(job, self.now)
+        return self._bound(job, action)
+
+    def _occupy(self, job: Job, domain: int, virtual: Allocation, closed_too: bool) -> None:
+        """Bind an allocation of the domain's view and take it, or complain."""
+        job.virtual = virtual
+        allocation = virtual if self._whole else self._bind(domain, virtual)
+        self.cluster.take(allocation, closed_too)
+        job.allocation = allocation
+        self.running += 1
+        if self._even and not allocation[2]:
+            job.rate = 1.0
+        else:
+            job.rate = self.speed.rate(job.spec, allocation, self.cluster)
+
+    def _bound(self, job: Job, action: Start | Resume | Change) -> Action:
+        """An action as it is carried out: on physical devices, once others let go of them."""
+        assert job.allocation is not None
         if job.awaits and not isinstance(action, Change):
-            self.reserved[job.spec.id] = type(action)
-            return action._replace(allocation=allocation, awaits=tuple(sorted(job.awaits)))
-        return action if self._whole else action._replace(allocation=allocation)
+            self.reserved[job.id] = type(action)
+            return action._replace(allocation=job.allocation, awaits=tuple(sorted(job.awaits)))
+        return action if self._whole else action._replace(allocation=job.allocation)
 
     def _begin(self, job: Job) -> None:
         """Let a job run, or be about to once an executor says so."""
@@ -353,7 +380,7 @@ class Books:
         wanted: dict[int, int] = {}
         for part in job.allocation.parts:
             wanted[part.node] = wanted.get(part.node, 0) | part.devices
-        limited = self.cluster.limits_cpu or self.cluster.limits_memory
+        limited = self.cluster.limited
         return frozenset(
             other
             for other, held in self.releasing.items()

@@ -6,17 +6,18 @@ Gang semantics live here, so no planner can violate them. The copy is made on th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 from dovetail.core.claims import Curves
-from dovetail.core.placing import share_of_device, without_gpus
+from dovetail.core.placing import ENOUGH, share_of_device, without_gpus
 from dovetail.core.protocols import Allocator, Ask, Placement
 from dovetail.model.allocation import Allocation, Part, allocation_of
 from dovetail.model.cluster import Cluster, Pool
 from dovetail.model.request import WHOLE, Alternative, Group, Mode, Request
 
 
-class Option(NamedTuple):
+@dataclass(slots=True)
+class Option:
     """One concrete way to satisfy a request: a mode and the asks that must all be met."""
 
     asks: tuple[Ask, ...]
@@ -29,6 +30,9 @@ class Option(NamedTuple):
     milli_gpus: int
     #: one ask for whole devices and no labels: the placement alone decides
     plain: bool
+    #: allocations on one node, by the identity of their parts, which they keep alive: placements
+    #: give the same parts again and again
+    made: dict[int, Allocation] = field(default_factory=dict, init=False, compare=False, repr=False)
 
 
 Grant = Callable[[int, Group], tuple[int, int]]
@@ -98,6 +102,15 @@ def _widths(
         yield tuple(asks)
 
 
+def _allocation(option: Option, parts: tuple[Part, ...]) -> Allocation:
+    allocation = Allocation(parts, option.gpus, option.mode, option.milli_gpus)
+    if len(parts) == 1:
+        if len(option.made) >= ENOUGH:
+            option.made.clear()
+        option.made[id(parts)] = allocation
+    return allocation
+
+
 class Draft:
     """The cluster as it would be. Reading is free; the first change makes a copy."""
 
@@ -116,8 +129,7 @@ class Draft:
             else:
                 parts = self._find_all(option)
             if parts is not None:
-                content = (parts, option.gpus, option.mode, option.milli_gpus)
-                return tuple.__new__(Allocation, content)
+                return option.made.get(id(parts)) or _allocation(option, parts)
         return None
 
     def _find(self, cluster: Cluster, ask: Ask) -> tuple[Part, ...] | None:

@@ -2,8 +2,8 @@
 
 Free capacity never rises along a walk, so of jobs with the same request every lane admits a
 prefix: only heads matter. Waiting jobs are a heap per lane with lazy deletion; running jobs that
-may be displaced are a sorted list. Keys of running jobs in a lane drift at one common slope, so
-the stored key is the drift's constant and their order never needs repair.
+may be displaced are a sorted list, which lanes of one slope share. Keys of running jobs drift at
+that slope, so the stored key is the drift's constant and their order never needs repair.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Lane:
         #: heap of live and dead entries; the first one is always live
         self.waiting: list[Entry] = []
         self.dead = 0
-        #: sorted; keys are key - slope * time
+        #: sorted; keys are key - slope * time. The list of all lanes with this slope
         self.running: list[Entry] = []
 
     def push(self, job: Job, key: Any) -> None:

@@ -6,6 +6,7 @@ Also the two cases that are no placement's business: a share of one device and a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from dovetail.core.protocols import Ask
 from dovetail.model.allocation import Part, allocation_of
@@ -24,6 +25,23 @@ def part(cluster: Cluster, node: int, units: int, ask: Ask) -> Part:
     return _new(Part, (node, devices, units * ask.cpu, units * ask.memory, WHOLE, 0))
 
 
+ENOUGH = 1 << 16
+"""Parts an ask remembers before it forgets them all."""
+
+
+def alone(cluster: Cluster, node: int, ask: Ask) -> tuple[Part, ...]:
+    """All units on one node, on its lowest free devices."""
+    count = ask.units * ask.gpus
+    mask = cluster.masks[node]
+    key = (node, mask & -mask if count == 1 else cluster.devices(node, count))
+    parts = ask.made.get(key)
+    if parts is None:
+        if len(ask.made) >= ENOUGH:
+            ask.made.clear()
+        parts = ask.made[key] = (part(cluster, node, ask.units, ask),)
+    return parts
+
+
 def room(cluster: Cluster, node: int, ask: Ask) -> int:
     """How many units the node can take, by devices, CPU and memory."""
     units = cluster.free[node] // ask.gpus
@@ -37,10 +55,10 @@ def room(cluster: Cluster, node: int, ask: Ask) -> int:
 def tightest(cluster: Cluster, ask: Ask, units: int) -> int:
     """The node with the fewest free devices that takes all units; -1: none."""
     gpus = units * ask.gpus
-    if not ((cluster.limits_cpu and ask.cpu) or (cluster.limits_memory and ask.memory)):
-        populated, free = cluster.levels_free, cluster.free
-        for level in range(gpus, cluster.most + 1):
-            if populated[level]:
+    if not (cluster.limited and (ask.cpu or ask.memory)):
+        free = cluster.free
+        for level in cluster.upwards[gpus] if gpus <= cluster.most else ():
+            if level in free:
                 node = free.find(level, ask.start, ask.stop)
                 if node >= 0:
                     return node
@@ -137,7 +155,7 @@ def _device_for(cluster: Cluster, ask: Ask) -> tuple[int, int] | None:
     ]
     if fitting:
         return min(fitting)[1]
-    node = tightest(cluster, ask._replace(gpus=1), 1)
+    node = tightest(cluster, replace(ask, gpus=1), 1)
     if node < 0 or cluster.nodes[node].gpu_memory < ask.gpu_memory:
         return None
     mask = cluster.masks[node]

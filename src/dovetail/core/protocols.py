@@ -7,6 +7,7 @@ structural, so a plug-in needs to import nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from dovetail.core.claims import Arrangement, Curve, Occasion
@@ -17,8 +18,12 @@ from dovetail.model.plan import Action, Reason
 from dovetail.model.request import WHOLE, Replica
 
 
-class Ask(NamedTuple):
-    """What a placement must find: equal units, each whole on one node, on a range of nodes."""
+@dataclass(slots=True)
+class Ask:
+    """What a placement must find: equal units, each whole on one node, on a range of nodes.
+
+    A value by agreement. It has slots, because it is made once and read for every job.
+    """
 
     units: int
     #: devices of one unit
@@ -31,6 +36,10 @@ class Ask(NamedTuple):
     memory: int = 0
     share: int = WHOLE
     gpu_memory: int = 0
+    #: parts that were made for all units on one node, by node and devices: they come again
+    made: dict[tuple[int, int], tuple[Part, ...]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
 
 class Placement(Protocol):
@@ -170,7 +179,10 @@ class Planner(Protocol):
 
     @property
     def timed(self) -> bool:
-        """Does the order change with time alone? Then `advance` is called in every batch."""
+        """Does time alone change what it would do now? Then `advance` is called in every batch.
+
+        It may change from call to call: an order matters only while somebody waits.
+        """
 
     def advance(self, now: float) -> None:
         """Time has come this far."""

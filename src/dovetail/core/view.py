@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
-from dovetail.model.job import Job
+from dovetail.model.job import RUNNING, Job
 
 Amounts = tuple[int, int, int]
 """Thousandths of GPUs and of cores, MiB."""
@@ -16,7 +16,7 @@ Amounts = tuple[int, int, int]
 class View:
     """The domain an ordering ranks in, at one moment."""
 
-    __slots__ = ("capacity", "cluster", "costs", "free", "gpus", "held", "jobs", "now", "running")
+    __slots__ = ("capacity", "cluster", "costs", "free", "gpus", "held", "jobs", "now")
 
     def __init__(self, cluster: Cluster, costs: Costs) -> None:
         self.now = 0.0
@@ -32,17 +32,21 @@ class View:
         )
         #: jobs waiting or running, by id
         self.jobs: dict[int, Job] = {}
-        #: jobs that hold devices, by id
-        self.running: dict[int, Job] = {}
         #: what each tenant holds
         self.held: dict[str, Amounts] = {}
         #: what was free when the latest decision began, for orders by what is free
         self.free: Amounts = (0, 0, 0)
 
+    @property
+    def running(self) -> dict[int, Job]:
+        """Jobs that hold devices, by id."""
+        return {number: job for number, job in self.jobs.items() if job.virtual is not None}
+
     def time_left(self, job: Job) -> float:
         """Believed seconds to the end if the job held devices from now on, restart included."""
-        restart = self.costs.start(job.spec.model, job.starts)
-        return job.time_left(self.now, restart)
+        if job.status is RUNNING or not job.starts:
+            return job.time_left(self.now, self.costs.first_start)
+        return job.time_left(self.now, self.costs.start(job.spec.model, job.starts))
 
     def look_what_is_free(self) -> None:
         """Add up what is free on nodes that take work."""

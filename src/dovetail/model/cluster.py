@@ -70,7 +70,7 @@ class Cluster:
         "free",
         "idle",
         "levels",
-        "levels_free",
+        "limited",
         "limits_cpu",
         "limits_memory",
         "masks",
@@ -79,6 +79,7 @@ class Cluster:
         "nodes",
         "pools",
         "shared",
+        "upwards",
     )
 
     def __init__(
@@ -87,6 +88,7 @@ class Cluster:
         self.nodes: Sequence[Node] = _in_order(nodes)
         self.limits_cpu = _stated([node.cpu for node in self.nodes], "cpus")
         self.limits_memory = _stated([node.memory for node in self.nodes], "mem")
+        self.limited = self.limits_cpu or self.limits_memory
         self.pools = tuple(_pools(self.nodes, capabilities or {}))
         #: runs of nodes that share a place, innermost level (rack) first
         self.levels = tuple(_levels(self.nodes))
@@ -95,11 +97,11 @@ class Cluster:
         if self.most > 64:
             raise UserError("a node has more than 64 GPUs; split it into several nodes")
         self.free = bytearray(node.gpus for node in self.nodes)
-        self.masks = array(_mask_type(self.most), [(1 << node.gpus) - 1 for node in self.nodes])
+        self.masks = _masks([(1 << node.gpus) - 1 for node in self.nodes], self.most)
         self.cpu = array("q", [node.cpu or 0 for node in self.nodes])
         self.memory = array("q", [node.memory or 0 for node in self.nodes])
-        #: how many nodes show each number of free devices: saves searches that find nothing
-        self.levels_free = [self.free.count(level) for level in range(self.most + 1)]
+        #: for each number of devices the numbers that are enough, made once for all searches
+        self.upwards = [range(level, self.most + 1) for level in range(self.most + 1)]
         #: wholly free devices on open nodes
         self.idle = sum(self.free)
         #: (node, device) -> free thousandths and free MiB of a device that shares occupy
@@ -114,10 +116,11 @@ class Cluster:
         twin.pools = self.pools
         twin.levels = self.levels
         twin.most = self.most
+        twin.upwards = self.upwards
+        twin.limited = self.limited
         twin.limits_cpu = self.limits_cpu
         twin.limits_memory = self.limits_memory
         twin.free = self.free[:]
-        twin.levels_free = self.levels_free[:]
         twin.masks = self.masks[:]
         twin.cpu = self.cpu[:] if self.limits_cpu else self.cpu
         twin.memory = self.memory[:] if self.limits_memory else self.memory
@@ -134,13 +137,11 @@ class Cluster:
 
     def first(self, gpus: int, start: int, stop: int) -> int:
         """The first node with at least `gpus` free devices; -1: none."""
-        populated = self.levels_free
         found = -1
         for level in range(max(gpus, 1), self.most + 1):
-            if populated[level]:
-                node = self.free.find(level, start, stop)
-                if node >= 0:
-                    found = stop = node
+            node = self.free.find(level, start, stop)
+            if node >= 0:
+                found = stop = node
         return found
 
     def sufficient(self, gpus: int, start: int, stop: int) -> Iterator[int]:
@@ -178,28 +179,26 @@ class Cluster:
 
         Closed nodes take nothing new; `closed_too` is for what is there already in fact.
         """
-        limited = self.limits_cpu or self.limits_memory
-        for done, part in enumerate(allocation.parts):
-            node, devices, cpu, memory, share, _ = part
-            mask = self.masks[node]
-            if limited and not self.has(node, cpu, memory):
+        masks, free, limited, done = self.masks, self.free, self.limited, 0
+        for part in allocation.parts:
+            node, devices, share = part[0], part[1], part[4]
+            mask = masks[node]
+            if limited and not self.has(node, part.cpu, part.memory):
                 self._refuse(allocation, done)
             if node in self.closed:
                 if not closed_too or not self._take_closed(part):
                     self._refuse(allocation, done)
             elif share == WHOLE and mask & devices == devices:
-                self.masks[node] = mask ^ devices
+                masks[node] = mask ^ devices
                 count = devices.bit_count()
-                level, populated = self.free[node], self.levels_free
-                populated[level] -= 1
-                populated[level - count] += 1
-                self.free[node] = level - count
+                free[node] -= count
                 self.idle -= count
             elif share == WHOLE or not self._take_shares(part):
                 self._refuse(allocation, done)
             if limited:
-                self.cpu[node] -= cpu if self.limits_cpu else 0
-                self.memory[node] -= memory if self.limits_memory else 0
+                self.cpu[node] -= part.cpu if self.limits_cpu else 0
+                self.memory[node] -= part.memory if self.limits_memory else 0
+            done += 1  # noqa: SIM113 (making an enumeration costs more than the rest)
 
     def _take_closed(self, part: Part) -> bool:
         if part.share < WHOLE:
@@ -218,22 +217,20 @@ class Cluster:
 
     def release(self, allocation: Allocation) -> None:
         """Give back all parts."""
-        limited = self.limits_cpu or self.limits_memory
+        masks, free, closed, gained = self.masks, self.free, self.closed, 0
         for part in allocation.parts:
-            node, devices, cpu, memory, share, _ = part
-            if share == WHOLE and node not in self.closed:
-                self.masks[node] |= devices
+            node, devices = part[0], part[1]
+            if part[4] == WHOLE and node not in closed:
+                masks[node] |= devices
                 count = devices.bit_count()
-                level, populated = self.free[node], self.levels_free
-                populated[level] -= 1
-                populated[level + count] += 1
-                self.free[node] = level + count
-                self.idle += count
+                free[node] += count
+                gained += count
             else:
                 self._release_slowly(part)
-            if limited:
-                self.cpu[node] += cpu if self.limits_cpu else 0
-                self.memory[node] += memory if self.limits_memory else 0
+            if self.limited:
+                self.cpu[node] += part.cpu if self.limits_cpu else 0
+                self.memory[node] += part.memory if self.limits_memory else 0
+        self.idle += gained
 
     def _release_slowly(self, part: Part) -> None:
         """Shares, and whole devices of a closed node."""
@@ -246,10 +243,7 @@ class Cluster:
     def _show(self, node: int) -> None:
         """Bring the byte index of one node up to date with its mask."""
         free = 0 if node in self.closed else self.masks[node].bit_count()
-        level = self.free[node]
-        self.idle += free - level
-        self.levels_free[level] -= 1
-        self.levels_free[free] += 1
+        self.idle += free - self.free[node]
         self.free[node] = free
 
     def _take_shares(self, part: Part) -> bool:
@@ -325,7 +319,6 @@ class Cluster:
             assert not self.masks[index] >> device & 1, "a shared device cannot be wholly free"
             assert 0 <= share < WHOLE and memory >= 0, (index, device, share, memory)
         assert self.idle == sum(self.free)
-        assert self.levels_free == [self.free.count(level) for level in range(self.most + 1)]
 
 
 def _bits(mask: int) -> Iterator[int]:
@@ -381,5 +374,8 @@ def _stated(amounts: list[int | None], name: str) -> bool:
     return silent == 0 and bool(amounts)
 
 
-def _mask_type(gpus: int) -> str:
-    return "B" if gpus <= 8 else "H" if gpus <= 16 else "L" if gpus <= 32 else "Q"
+def _masks(masks: list[int], gpus: int) -> bytearray | array[int]:
+    """One mask a node, as narrow as possible; bytes where they do, which are changed fastest."""
+    if gpus <= 8:
+        return bytearray(masks)
+    return array("H" if gpus <= 16 else "L" if gpus <= 32 else "Q", masks)

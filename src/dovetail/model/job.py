@@ -84,6 +84,7 @@ class Job:
         "failures",
         "first_start",
         "home",
+        "id",
         "impatient",
         "lane",
         "mark",
@@ -101,6 +102,8 @@ class Job:
 
     def __init__(self, spec: JobSpec, expected: float) -> None:
         self.spec = spec
+        #: the number in the spec: read on every event, and quicker here
+        self.id = spec[0]
         self.status = WAITING
         #: held devices, or None
         self.allocation: Allocation | None = None
@@ -161,7 +164,11 @@ class Job:
         `restart` is what a start would cost a waiting job; a running one pays what is left of the
         start it is in.
         """
+        # No `max` and no `worked`: this is asked for every job that is listed as running.
         if self.status is not RUNNING:
-            return restart + max(0.0, self.expected - self.attained)
-        overhead = max(0.0, self.since + self.overhead - now)
-        return overhead + max(0.0, self.expected - self.worked(now)) / self.rate
+            left = self.expected - self.attained
+            return restart + (left if left > 0.0 else 0.0)
+        overhead = self.since + self.overhead - now
+        ran = now - self.since - self.overhead
+        left = self.expected - (self.attained + (ran if ran > 0.0 else 0.0) * self.rate)
+        return (overhead if overhead > 0.0 else 0.0) + (left if left > 0.0 else 0.0) / self.rate

@@ -84,14 +84,14 @@ class LeastAttained(Ordering):
 
     def turn(self, job: Job, view: View) -> float | None:
         """When a running job drops a queue, or a waiting one has waited enough."""
-        if not self.thresholds:
+        if not self.thresholds or (job.virtual is None and not self.promote):
             return None
         held, waited = job.mark or (0.0, 0.0)
         ran = job.held_for(view.now) - held
         if job.virtual is not None:
             gpus = job.spec.request.gpus
             return next_drop(ran * gpus, gpus, view.now, self.thresholds)
-        if not self.promote or job.first_start is None or not self.key_queue(ran, job):
+        if job.first_start is None or not self.key_queue(ran, job):
             return None
         return view.now + max(0.0, self.promote * ran - (_waited(job, view) - waited))
 

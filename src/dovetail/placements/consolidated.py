@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dovetail.core.placing import by_room, earliest, part, room, tightest
+from dovetail.core.placing import alone, by_room, earliest, part, room, tightest
 from dovetail.core.protocols import Ask
 from dovetail.model.allocation import Part
 from dovetail.model.cluster import Cluster
@@ -36,7 +36,7 @@ class Consolidated:
         if ask.units * ask.gpus <= cluster.most:
             node = one(cluster, ask, ask.units)
             if node >= 0:
-                return (part(cluster, node, ask.units, ask),)
+                return alone(cluster, node, ask)
             if ask.units * ask.gpus <= _widest(cluster, ask):
                 return None
         return self._wide(cluster, ask)

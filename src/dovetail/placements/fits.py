@@ -10,12 +10,12 @@ from typing import ClassVar
 from zlib import crc32
 
 from dovetail.core.placing import (
+    alone,
     by_index,
     by_room,
     earliest,
     fill,
     on_fewest_nodes,
-    part,
     tightest,
 )
 from dovetail.core.protocols import Ask
@@ -44,7 +44,7 @@ class BestFit:
         """One tight node, or spread over the emptiest."""
         node = tightest(cluster, ask, ask.units)
         if node >= 0:
-            return (part(cluster, node, ask.units, ask),)
+            return alone(cluster, node, ask)
         return on_fewest_nodes(cluster, ask)
 
 
@@ -69,7 +69,7 @@ class FirstFit:
         """One early node, or fill by index."""
         node = earliest(cluster, ask, ask.units)
         if node >= 0:
-            return (part(cluster, node, ask.units, ask),)
+            return alone(cluster, node, ask)
         return fill(cluster, ask, by_index(cluster, ask))
 
 
@@ -92,6 +92,6 @@ class Random:
             if cluster.has(node, ask.units * ask.cpu, ask.units * ask.memory)
         ]
         if nodes:
-            return (part(cluster, nodes[draw % len(nodes)], ask.units, ask),)
+            return alone(cluster, nodes[draw % len(nodes)], ask)
         first = ask.start + draw % (ask.stop - ask.start)
         return fill(cluster, ask, [*range(first, ask.stop), *range(ask.start, first)])

@@ -7,7 +7,7 @@ that empty racks stay empty.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from dovetail.core.placing import by_room, fill, on_fewest_nodes, part, tightest
@@ -41,7 +41,7 @@ class Topology:
         ranked = sorted((cluster.idle_in(a, b), a, b) for a, b in groups)
         for idle, start, stop in ranked:
             if idle >= need:
-                found = on_fewest_nodes(cluster, ask._replace(start=start, stop=stop))
+                found = on_fewest_nodes(cluster, replace(ask, start=start, stop=stop))
                 if found is not None:
                     return found
         return None

@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Collection, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import chain
 from typing import Any
 
 from dovetail.core.claims import Curves
@@ -53,7 +54,9 @@ class Index:
         self._pause = ordering.pause
         self._selective = (ordering.skip or ordering.preempt) and ordering.backfill == "none"
         #: does the order change with time alone?
-        self.timed = self._pause is not None or kind.turn is not Ordering.turn
+        self._drifts = self._pause is not None or kind.turn is not Ordering.turn
+        #: and does it matter now? Keys that are asked for when needed can wait for somebody to wait
+        self.timed = self._drifts and ordering.rekeys != "none"
         self._preempts = ordering.preempt
         self._charges = kind.left is not Ordering.left
         self._watches = kind.turn is not Ordering.turn
@@ -71,6 +74,8 @@ class Index:
         self._lanes: dict[Request | tuple[Request, str, str], Lane] = {}
         # By identity of the request, which its lane keeps alive: most requests are interned.
         self._known: dict[int, Lane] = {}
+        #: running jobs that may be displaced, by the slope of their keys
+        self.ranked: dict[float, list[Entry]] = {}
         #: lanes with waiting jobs
         self._open: dict[Lane, None] = {}
         #: what the next walk must look at: everything, or only lanes with new heads
@@ -82,8 +87,7 @@ class Index:
 
     def submitted(self, job: Job, now: float) -> str | None:
         """Let a new job wait in its lane, or say why it can never run."""
-        lane = self._known.get(id(job.spec.request)) or self.lane(job)
-        job.lane = lane
+        lane = job.lane = self._known.get(id(job.spec[3])) or self.lane(job)
         refusal = lane.refusal
         if refusal is None and self._admits:
             self.view.now = now
@@ -96,8 +100,9 @@ class Index:
             # Most newcomers find nobody waiting and start at once: they need no seat.
             self._lone = job
             self.waiting = 1
-            self.view.now = now
-            self.view.jobs[job.spec.id] = job
+            view = self.view
+            view.now = now
+            view.jobs[job.id] = job
         return None
 
     def _seat(self) -> None:
@@ -114,6 +119,9 @@ class Index:
         spec, lane, view = job.spec, job.lane, self.view
         view.now = now
         view.jobs[spec.id] = job
+        if self._drifts and not self.timed:
+            self.timed = True
+            self.advance(now)
         self.waiting += 1
         entry = job.entry = (self._key(job, view), spec.submit, spec.id, job)
         heappush(lane.waiting, entry)
@@ -123,16 +131,14 @@ class Index:
 
     def started(self, job: Job, now: float) -> None:
         """Move a job from the waiting to the running end of its lane."""
-        view = self.view
-        view.now = now
+        self.view.now = now
         if job is self._lone:
             self._lone = None
             self.waiting -= 1
         else:
             self._unqueue(job)
-        view.running[job.spec.id] = job
         if self._by_tenant:
-            view.hold(job, 1)
+            self.view.hold(job, 1)
         if self._preempts:
             self._may_be_displaced(job, now)
 
@@ -145,7 +151,7 @@ class Index:
         if not job.spec.resumable or not (job.status is RUNNING or called_off):
             return
         if self._lists_late:
-            self._unlisted[job.spec.id] = job
+            self._unlisted[job.id] = job
         else:
             self._list(job, now)
 
@@ -178,30 +184,30 @@ class Index:
         if not self._preempts or not self.waiting:
             return
         self.view.now = now
-        for lane in self._lanes.values():
-            if lane.slope:
-                for entry in lane.running[:]:
-                    lane.drop(entry[3])
-                    self._list(entry[3], now)
+        for slope, running in self.ranked.items():
+            if slope:
+                jobs = [entry[3] for entry in running]
+                running.clear()
+                for job in jobs:
+                    self._list(job, now)
 
     def left(self, job: Job, now: float, done: bool) -> None:
         """Forget a job; what it held is free again."""
-        view, number = self.view, job.spec.id
+        view = self.view
         view.now = now
-        del view.jobs[number]
+        del view.jobs[job.id]
         self._everything = True
         if job.virtual is None:
             self._unqueue(job)
             return
         if self._charges:
             self.ordering.left(job, view, done)
-        del view.running[number]
         if self._by_tenant:
             view.hold(job, -1)
         if job.entry is not None:
             job.lane.drop(job)
         elif self._preempts:
-            self._unlisted.pop(number, None)
+            self._unlisted.pop(job.id, None)
 
     def changed(self, job: Job, now: float) -> None:
         """Ask for the key of one job again."""
@@ -258,12 +264,12 @@ class Index:
         if self.ordering.rekeys == "none":
             return
         every = self.ordering.rekeys == "all"
-        for lane in self._lanes.values():
-            for entry in lane.running[:]:
+        for running in self.ranked.values():
+            for entry in running[:]:
                 self.changed(entry[3], now)
-            if every:
-                for entry in list(lane.in_order()):
-                    self.changed(entry[3], now)
+        for lane in self._lanes.values() if every else ():
+            for entry in list(lane.in_order()):
+                self.changed(entry[3], now)
 
     def _unqueue(self, job: Job) -> None:
         """Take a waiting job out of the queue."""
@@ -277,6 +283,8 @@ class Index:
             lane.pull(job)
         if not lane.waiting:
             del self._open[lane]
+            if self._lists_late and not self.waiting:
+                self.timed = False
 
     def _watch(self, job: Job) -> None:
         at = self.ordering.turn(job, self.view)
@@ -296,6 +304,7 @@ class Index:
             choices = options(request, cluster, grant)
             lane = Lane(choices, self.ordering.slope(request.gpus), job.spec.tenant)
             lane.refusal = self._refusal(lane, request)
+            lane.running = self.ranked.setdefault(lane.slope, lane.running)
             self._lanes[key] = lane
             if not apart:
                 lane.request = request
@@ -329,9 +338,9 @@ class Index:
         self._seat()
         self.list_running()
         keys: dict[str, Any] = {}
-        for lane in self._lanes.values():
-            for entry in (*lane.running, *lane.in_order()):
-                keys[str(entry[2])] = entry[0]
+        waiting = (lane.in_order() for lane in self._lanes.values())
+        for entry in chain(*self.ranked.values(), *waiting):
+            keys[str(entry[2])] = entry[0]
         turns = [(at, number) for at, number, entry in self._turns if entry[3].entry is entry]
         return {
             "now": self.view.now,
@@ -362,10 +371,10 @@ class Index:
         self.view.jobs[job.spec.id] = job
         if job.status is Status.WAITING:
             self.waiting += 1
+            self.timed = self._drifts
             lane.push(job, key)
             self._open[lane] = None
             return
-        self.view.running[job.spec.id] = job
         if self._by_tenant:
             self.view.hold(job, 1)
         if key is not None:

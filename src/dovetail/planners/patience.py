@@ -34,7 +34,7 @@ class Patient(Walk):
         assert self.ordering.patience is not None
         self._patience = self.ordering.patience
         self._key = self._first_or_key
-        self.timed = True
+        self._drifts = True
         #: heap of (when the patience of a wait is over, job); it may have started since
         self._limits: list[tuple[float, int]] = []
 

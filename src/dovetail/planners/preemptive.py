@@ -32,17 +32,15 @@ class Preemptive(Walk):
 
     def _counts_suffice(self) -> bool:
         """Is the number of idle devices all that decides whether a job fits?"""
-        cluster = self.view.cluster
-        if not self.placement.relaxed or len(cluster.pools) != 1:
-            return False
-        if self._plain_lanes < len(self._lanes):
-            limited = cluster.limits_cpu or cluster.limits_memory
-            self._all_plain = all(_plain(lane, limited) for lane in self._lanes.values())
-            self._plain_lanes = len(self._lanes)
-        return self._all_plain
+        if self._seen_lanes < len(self._lanes):
+            self._seen_lanes, cluster = len(self._lanes), self.view.cluster
+            anywhere = self.placement.relaxed and len(cluster.pools) == 1
+            lanes = self._lanes.values()
+            self._by_count = anywhere and all(_plain(lane, cluster.limited) for lane in lanes)
+        return self._by_count
 
-    _plain_lanes = 0
-    _all_plain = True
+    _seen_lanes = 0
+    _by_count = False
 
 
 def _plain(lane: Lane, limited: bool) -> bool:
@@ -53,8 +51,8 @@ def _plain(lane: Lane, limited: bool) -> bool:
     return ask.gpus == 1 and not (limited and (ask.cpu or ask.memory))
 
 
-Tail = tuple[Entry, Lane, int]
-"""A running job, its lane, and its position from the lane's end."""
+Tail = tuple[Entry, float, list[Entry], int]
+"""A running job; the slope and the list it is in, and its position from the list's end."""
 
 
 class Displacing:
@@ -68,7 +66,7 @@ class Displacing:
         self.gone: dict[int, tuple[Job, Job]] = {}
         self._looked_at = heads[:]
         self._rank_time = planner.rank_time
-        #: running jobs, last first, as far as anybody asked; and where to continue in each lane
+        #: running jobs, last first, as far as anybody asked; and where to continue in each list
         self._last_first: list[Entry] = []
         self._tails: list[Tail] | None = None  # sorted
 
@@ -106,23 +104,32 @@ class Displacing:
         """Find one more of the running jobs, from the end of the order upwards."""
         tails = self._tails
         if tails is None:
-            lanes = [lane for lane in self.planner.lanes if lane.running]
-            tails = self._tails = [self._tail(lane, -1) for lane in lanes]
-            tails.sort()
+            tails = self._tails = self._ends()
         if not tails:
             return False
-        last, lane, index = tails.pop()
+        last, slope, running, index = tails.pop()
         self._last_first.append(last)
-        if len(lane.running) > -index:
-            insort(tails, self._tail(lane, index - 1))
+        if len(running) > -index:
+            index -= 1
+            entry = running[index]
+            if slope:
+                key, submit, number, job = entry
+                entry = (key + slope * self._rank_time, submit, number, job)
+            insort(tails, (entry, slope, running, index))
         return True
 
-    def _tail(self, lane: Lane, index: int) -> Tail:
-        """The running job at a position from a lane's end, with its rank as of now."""
-        if not lane.slope:
-            return lane.running[index], lane, index
-        key, submit, number, job = lane.running[index]
-        return (key + lane.slope * self._rank_time, submit, number, job), lane, index
+    def _ends(self) -> list[Tail]:
+        """The last running job of each list, with its rank as of now; the last of all last."""
+        tails, now = [], self._rank_time
+        for slope, running in self.planner.ranked.items():
+            if running:
+                entry = running[-1]
+                if slope:
+                    key, submit, number, job = entry
+                    entry = (key + slope * now, submit, number, job)
+                tails.append((entry, slope, running, -1))
+        tails.sort()
+        return tails
 
     def stops(self, back: set[int]) -> list[Action]:
         """The displaced jobs that were not admitted again."""
@@ -135,6 +142,8 @@ class Displacing:
 
 class ByCount(Displacing):
     """Decide who runs by number of devices alone; place the newcomers afterwards."""
+
+    _reached = 0
 
     def walk(self) -> list[Action]:
         """Settle the set of running jobs, then give newcomers their devices."""
@@ -149,19 +158,18 @@ class ByCount(Displacing):
             _, entry, lane, rest = heappop(heads)
             size = lane.size
             if size > idle:
-                # Later heads have no more behind them than this one: larger ones fail too.
                 if size >= failed:
                     continue
                 victims = self._overflowing(entry, size - idle)
                 if victims is None:
-                    failed = size
-                    if size == 1 and not idle:
-                        # Not even the smallest job can displace anyone: nobody else will.
+                    # Later heads have no more behind them than this one: as large ones fail too.
+                    failed = idle + self._reached + 1
+                    if failed == 1:
                         break
                     continue
                 for victim in victims:
                     self.displace(victim, entry[3])
-                    idle += _held(victim).gpus
+                    idle += victim[3].lane.size
             idle -= size
             if entry[2] in self.gone:
                 back.add(entry[2])
@@ -201,32 +209,41 @@ class ByCount(Displacing):
         """The jobs a walk of the whole order would not reach once `entry` has its devices.
 
         That is, again and again, the first job in order with fewer than `deficit` devices
-        running behind it.
+        running behind it. None: there are not that many, but only `_reached`.
         """
         last_first, gone = self._last_first, self.gone
         closed = self.planner.view.cluster.closed
-        behind: list[Entry] = []
-        reached = position = 0
+        position, known, reached = 0, len(last_first), 0
         while reached < deficit:
-            if position == len(last_first) and not self._extend():
-                return None
+            if position == known:
+                if not self._extend():
+                    self._reached = reached
+                    return None
+                known += 1
             last = last_first[position]
             if last <= entry:
+                self._reached = reached
                 return None
             position += 1
-            if last[2] not in gone and not (closed and self._stuck(last[3])):
-                behind.append(last)
-                reached += _held(last).gpus
+            if (gone and last[2] in gone) or (closed and self._stuck(last[3])):
+                continue
+            reached += last[3].lane.size
+        behind = [
+            last
+            for last in last_first[:position]
+            if last[2] not in gone and not (closed and self._stuck(last[3]))
+        ]
+        sizes: list[int] = [last[3].lane.size for last in behind]
         victims = [behind.pop()]
-        deficit -= _held(victims[0]).gpus
+        deficit -= sizes.pop()
         while deficit > 0:
             index, reached = -1, 0
             while reached < deficit:
                 index += 1
-                reached += _held(behind[index]).gpus
+                reached += sizes[index]
             victims.append(behind[index])
-            deficit -= _held(behind[index]).gpus
-            del behind[index:]
+            deficit -= sizes[index]
+            del behind[index:], sizes[index:]
         return victims
 
 

@@ -5,6 +5,7 @@ Answers on demand from the planner's own index; never part of a decision.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dovetail.core.draft import Draft
@@ -92,7 +93,7 @@ def _next_to_end(walk: Walk, missing: int) -> tuple[int, ...]:
 
 def _fits_without_cpu_and_memory(walk: Walk, lane: Lane) -> bool:
     bare = [
-        option._replace(asks=tuple(ask._replace(cpu=0, memory=0) for ask in option.asks))
+        replace(option, asks=tuple(replace(ask, cpu=0, memory=0) for ask in option.asks))
         for option in lane.options
     ]
     return Draft(walk.view.cluster, walk.placement).find(bare) is not None

@@ -39,10 +39,11 @@ class Walk(Index):
         self.view.now = now
         if not self.waiting:
             return []
-        if self._lone is not None:
-            found = self._glance.find(self._lone.lane.options)
+        lone = self._lone
+        if lone is not None:
+            found = self._glance.find(lone.lane.options)
             if found is not None:
-                return [_new(Start, (self._lone.spec.id, found, "fits", ()))]
+                return [_new(Start, (lone.id, found, "fits", ()))]
             self._seat()
         heads = self._heads()
         return self.walk(heads) if heads else []

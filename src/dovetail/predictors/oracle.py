@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from dovetail.model.errors import UserError
 from dovetail.model.job import JobSpec
@@ -20,6 +20,9 @@ class Oracle:
     """Knows every job's true length. For comparing with work that assumes it."""
 
     told: Callable[[int], float] | None = field(default=None, init=False)
+
+    #: is there anything to tell it about jobs that are done?
+    learns: ClassVar[bool] = False
 
     def expect(self, spec: JobSpec) -> float:
         """The true work."""

@@ -122,9 +122,11 @@ def _compose(
     allocator = ALLOCATORS.create(settings.allocator)
     plain = Locality(_checked("--span-penalty", settings.span_penalty), spec.type_factors)
     profiles = catalogue(settings.profiles)
-    speed = Sensitivity(profiles, plain)
+    # Where CPU and memory are not stated, nothing can depend on them.
+    stated = cluster.limits_cpu and cluster.limits_memory
+    speed = Sensitivity(profiles, plain) if stated else plain
     faults = read_faults(settings.faults, cluster, settings.seed)
-    world = World(cluster, speed, costs, _latency(cluster), faults.breaks)
+    world = World(cluster, speed, costs, _latency(cluster), faults.breaks, faults.as_recorded)
     if isinstance(predictor, Oracle):
         predictor.told = world.truth
     tenancy = _tenancy(settings.partition_by, cluster)
@@ -165,12 +167,8 @@ def _check_progress(ordering: Ordering, costs: Costs) -> None:
 
 
 def _jobs(trace: Trace, faults: Faults) -> Iterator[TraceJob]:
-    """The trace's jobs; how they ended when recorded counts only where it was asked for."""
+    """The trace's jobs, with as many retries as were asked for."""
     jobs = iter(trace.jobs)
-    if not faults.as_recorded:
-        jobs = (
-            job if job.outcome == "finished" else job._replace(outcome="finished") for job in jobs
-        )
     if faults.retries is not None:
         retries = faults.retries
         jobs = (job._replace(spec=job.spec._replace(retries=retries)) for job in jobs)

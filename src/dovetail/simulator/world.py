@@ -2,12 +2,17 @@
 
 It performs plans: a started job gets an end (or a break) in its future, a stopped one is left with
 the work it has not done. The scheduler's beliefs are none of its business.
+
+Most jobs run once and to their end, so that case is kept cheap: what is truly so is the trace's own
+tuple, a run is the tuple in the heap that tells its end, and only jobs that were interrupted have a
+past to remember.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
+from typing import Any
 
 from dovetail.core.protocols import Speed
 from dovetail.model.allocation import Allocation, classify
@@ -19,39 +24,30 @@ from dovetail.model.trace import TraceJob
 
 NEVER = float("inf")
 
+Coming = tuple[Any, ...]
+"""(time, sequence, job, event, since, overhead, rate, allocation): what will happen to a job.
 
-class Life:
-    """The truth about one job in the system."""
+The last four describe the run that it ends: when it began, the seconds without progress, the rate
+and the devices; of a job that does not run they are 0, 0, 1 and None. A `Started` carries the end
+of its run as a ninth.
+"""
 
-    __slots__ = (
-        "allocation",
-        "breaks",
-        "done",
-        "epoch",
-        "origin",
-        "outcome",
-        "overhead",
-        "rate",
-        "since",
-        "spec",
-        "starts",
-        "work",
-    )
+_new = tuple.__new__
+"""Makes a named tuple in half the time of calling its class; for the hot path only."""
 
-    def __init__(self, job: TraceJob, breaks: tuple[float, ...]) -> None:
-        self.spec, self.work, _, self.outcome = job
+
+class Past:
+    """What is left of earlier runs of a job, or drawn for the coming ones."""
+
+    __slots__ = ("breaks", "done", "origin", "starts")
+
+    def __init__(self, starts: int, breaks: tuple[float, ...] = ()) -> None:
+        self.starts = starts
         #: seconds of work into each coming attempt at which it breaks
         self.breaks = breaks
         self.done = 0.0
         #: work that was done when the present attempt began
         self.origin = 0.0
-        self.epoch = 0
-        self.starts = 0
-        self.since = 0.0
-        self.overhead = 0.0
-        self.rate = 1.0
-        #: what it runs on; None while it does not run
-        self.allocation: Allocation | None = None
 
 
 class World:
@@ -64,133 +60,196 @@ class World:
         costs: Costs,
         start_latency: float | None = None,
         breaks: Callable[[TraceJob], tuple[float, ...]] | None = None,
+        as_recorded: bool = True,
     ) -> None:
         self.cluster = cluster
         self.speed = speed
         self.costs = costs
-        self.lives: dict[int, Life] = {}
+        #: the truth about each job in the system
+        self.truths: dict[int, TraceJob] = {}
+        self._past: dict[int, Past] = {}
         self._latency = start_latency
         self._breaks = breaks
-        #: (time, sequence, job, epoch, event): dead when the job's epoch has moved on
-        self._future: list[tuple[float, int, int, int, Event]] = []
+        #: do jobs end as they did when they were recorded? If not, they finish
+        self._as_recorded = as_recorded
+        self._even = getattr(speed, "even", False)
+        never: Coming = (NEVER, 0, -1, None, 0.0, 0.0, 1.0, None)
+        #: what comes next for each job; and at the end of time, for nobody, nothing
+        self._next: dict[int, Coming] = {-1: never}
+        #: heap of what comes, of which some may have been called off, but never the first
+        self.future: list[Coming] = [never]
+        self._called_off = 0
         self._sequence = 0
 
     def enter(self, job: TraceJob) -> None:
         """A job is about to be submitted."""
-        breaks = self._breaks
-        self.lives[job.spec.id] = Life(job, () if breaks is None else breaks(job))
+        number = job[0][0]
+        self.truths[number] = job
+        if self._breaks is not None:
+            breaks = self._breaks(job)
+            if breaks:
+                self._past[number] = Past(0, breaks)
 
-    def leave(self, job: int) -> Life:
-        """A job has left the system."""
-        return self.lives.pop(job)
+    def leave(self, job: int) -> float:
+        """A job has left the system; its true work is told."""
+        if self._past:
+            self._past.pop(job, None)
+        return self.truths.pop(job)[1]
 
     def truth(self, job: int) -> float:
         """The true work of a job: for oracles."""
-        return self.lives[job].work
+        return self.truths[job][1]
 
-    def next_time(self) -> float:
-        """When the next thing happens; infinity: never."""
-        future, lives = self._future, self.lives
-        while future:
-            time, _, job, epoch, _ = future[0]
-            life = lives.get(job)
-            if life is not None and life.epoch == epoch:
-                return time
-            heappop(future)
-        return NEVER
-
-    def happen(self, now: float, batch: list[Event]) -> None:
-        """Add everything that happens at `now` to a batch."""
-        future, lives = self._future, self.lives
-        while future and future[0][0] == now:
-            _, _, number, epoch, event = heappop(future)
-            life = lives.get(number)
-            if life is None or life.epoch != epoch:
-                continue
-            if type(event) is Finished or type(event) is Cancelled:
-                life.epoch += 1
-            elif type(event) is Failed:
-                self._halt(life, now)
-                life.breaks = life.breaks[1:]
-                life.done = life.origin = self.costs.kept(life.done, life.spec.resumable)
-                event = event._replace(kept=life.done)
+    def happen(self, now: float) -> list[Event]:
+        """Everything that happens at `now`."""
+        future = self.future
+        batch: list[Event] = []
+        while future[0][0] == now:
+            coming = heappop(future)
+            number, event = coming[2], coming[3]
+            del self._next[number]
+            if type(event) is not Finished:
+                event = self._turn(number, now, coming)
+            if self._called_off:
+                self._bury()
             batch.append(event)
+        return batch
+
+    def _turn(self, number: int, now: float, coming: Coming) -> Event:
+        """What happens to a job and is not its end: it breaks, has started or has stopped."""
+        event: Event = coming[3]
+        if isinstance(event, Failed):
+            past = self._halt(number, now, coming)
+            past.breaks = past.breaks[1:]
+            self._crash(number, past)
+            return event._replace(kept=past.done)
+        if isinstance(event, Started):
+            self._next[number] = coming[8]
+            heappush(self.future, coming[8])
+        return event
 
     def perform(self, now: float, actions: tuple[Action, ...]) -> None:
         """Carry a plan out."""
         for action in actions:
             if type(action) is Start:
-                if not action.awaits:
-                    self._start(self.lives[action.job], now, action.allocation)
+                number, allocation, _, awaits = action
+                if awaits:
+                    continue
+                if self._past and number in self._past:
+                    self._start_again(number, now, allocation)
+                else:
+                    self._run(number, now, allocation, self.costs.first_start, self._latency)
             elif isinstance(action, (Stop, Suspend)):
-                self._stop(self.lives[action.job], now)
+                self._stop(action.job, now)
             elif isinstance(action, Resume):
                 if action.awaits:
                     continue
-                self._run(self.lives[action.job], now, action.allocation, self.costs.resume)
+                self._run(action.job, now, action.allocation, self.costs.resume)
             elif isinstance(action, Change):
-                self._change(self.lives[action.job], now, action.allocation)
+                self._change(action.job, now, action.allocation)
 
     def node_down(self, node: int, now: float) -> None:
         """Everything on the node dies and keeps its last checkpoint."""
-        for life in self.lives.values():
-            held = life.allocation
+        for coming in list(self._next.values()):
+            held = coming[7]
             if held is not None and any(part.node == node for part in held.parts):
-                self._halt(life, now)
-                life.done = life.origin = self.costs.kept(life.done, life.spec.resumable)
+                self._crash(coming[2], self._interrupt(coming, now))
 
-    def _start(self, life: Life, now: float, allocation: Allocation) -> None:
-        overhead = self.costs.start(life.spec.model, life.starts)
-        life.starts += 1
-        if self._latency is not None:
-            self._later(life, now + self._latency, Started(life.spec.id, allocation))
-            now += self._latency
-        self._run(life, now, allocation, overhead)
+    def _start_again(self, number: int, now: float, allocation: Allocation) -> None:
+        past = self._past[number]
+        overhead = self.costs.start(self.truths[number].spec.model, past.starts)
+        past.starts += 1
+        self._run(number, now, allocation, overhead, self._latency)
 
-    def _run(self, life: Life, now: float, allocation: Allocation, overhead: float) -> None:
+    def _run(
+        self,
+        number: int,
+        now: float,
+        allocation: Allocation,
+        overhead: float,
+        latency: float | None = None,
+    ) -> None:
         """Let a job run: its end, or the break before it, goes into the future."""
-        number = life.spec.id
-        life.allocation = allocation
-        life.since, life.overhead = now, overhead
-        life.rate = rate = self.speed.rate(life.spec, allocation, self.cluster)
-        left = life.work - life.done
-        event: Event
-        if life.breaks and life.origin + life.breaks[0] < life.work:
-            left = max(0.0, life.origin + life.breaks[0] - life.done)
-            event = Failed(number, "it broke, as drawn or recorded")
-        elif life.outcome == "cancelled":
-            event = Cancelled(number)
-        elif life.outcome != "finished":
-            event = Failed(number, f"recorded as {life.outcome}", final=True)
+        spec, work, _, outcome = self.truths[number]
+        rate = 1.0
+        if not self._even or allocation.mode:
+            rate = self.speed.rate(spec, allocation, self.cluster)
+        event: Event = _new(Finished, (number,))
+        if self._as_recorded and outcome != "finished":
+            event = Failed(number, f"recorded as {outcome}", final=True)
+            if outcome == "cancelled":
+                event = Cancelled(number)
+        past = self._past.get(number) if self._past else None
+        left = work
+        if past is not None:
+            left -= past.done
+            if past.breaks and past.origin + past.breaks[0] < work:
+                left = max(0.0, past.origin + past.breaks[0] - past.done)
+                event = Failed(number, "it broke, as drawn or recorded")
+        if self._latency is not None and number in self._next:
+            # Its node went down while it was stopping: that stop needs no confirmation any more.
+            self._call_off(number)
+        self._sequence = sequence = self._sequence + 1
+        if latency is None:
+            end = now + overhead + left / rate
+            coming: Coming = (end, sequence, number, event, now, overhead, rate, allocation)
         else:
-            event = tuple.__new__(Finished, (number,))
-        self._sequence += 1
-        entry = (now + overhead + left / rate, self._sequence, number, life.epoch, event)
-        heappush(self._future, entry)
+            now += latency
+            end, run = now + overhead + left / rate, (now, overhead, rate, allocation)
+            self._sequence = sequence + 1
+            then = (end, sequence + 1, number, event, *run)
+            coming = (now, sequence, number, Started(number, allocation), *run, then)
+        self._next[number] = coming
+        heappush(self.future, coming)
 
-    def _later(self, life: Life, time: float, event: Event) -> None:
-        self._sequence += 1
-        heappush(self._future, (time, self._sequence, life.spec.id, life.epoch, event))
+    def _call_off(self, number: int) -> None:
+        """What was to come for a job does not; nothing of that kind stays on top of the heap."""
+        del self._next[number]
+        self._called_off += 1
+        self._bury()
 
-    def _halt(self, life: Life, now: float) -> None:
+    def _bury(self) -> None:
+        future, coming = self.future, self._next
+        while coming.get(future[0][2]) is not future[0]:
+            heappop(future)
+            self._called_off -= 1
+
+    def _halt(self, number: int, now: float, run: Coming) -> Past:
         """Stop the clock of a run and count its work."""
-        ran = now - life.since - life.overhead
+        past = self._past.get(number)
+        if past is None:
+            past = self._past[number] = Past(1)
+        ran = now - run[4] - run[5]
         if ran > 0:
-            life.done = min(life.work, life.done + ran * life.rate)
-        life.allocation = None
-        life.epoch += 1
+            past.done = min(self.truths[number].work, past.done + ran * run[6])
+        return past
 
-    def _stop(self, life: Life, now: float) -> None:
-        if life.allocation is None:
+    def _interrupt(self, run: Coming, now: float) -> Past:
+        """Halt a run before its end, which is called off."""
+        self._call_off(run[2])
+        return self._halt(run[2], now, run)
+
+    def _crash(self, number: int, past: Past) -> None:
+        """Only what the last checkpoint kept is left of the work."""
+        resumable = self.truths[number].spec.resumable
+        past.done = past.origin = self.costs.kept(past.done, resumable)
+
+    def _stop(self, number: int, now: float) -> None:
+        run = self._next.get(number)
+        if run is None or run[7] is None:
             return
-        self._halt(life, now)
+        self._interrupt(run, now)
         if self._latency is not None:
-            self._later(life, now + self.costs.stop, Stopped(life.spec.id))
+            self._sequence += 1
+            stopped = Stopped(number)
+            coming = (now + self.costs.stop, self._sequence, number, stopped, 0.0, 0.0, 1.0, None)
+            self._next[number] = coming
+            heappush(self.future, coming)
 
-    def _change(self, life: Life, now: float, allocation: Allocation) -> None:
-        assert life.allocation is not None
-        cost = self.costs.change(classify(life.allocation, allocation), life.spec.model)
+    def _change(self, number: int, now: float, allocation: Allocation) -> None:
+        run = self._next[number]
+        cost = self.costs.change(classify(run[7], allocation), self.truths[number].spec.model)
         # What is left of a start that the change interrupts is still to be paid.
-        overhead = max(cost, life.since + life.overhead - now)
-        self._halt(life, now)
-        self._run(life, now, allocation, overhead)
+        overhead = max(cost, run[4] + run[5] - now)
+        self._interrupt(run, now)
+        self._run(number, now, allocation, overhead)

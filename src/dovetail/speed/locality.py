@@ -20,6 +20,11 @@ class Locality:
     span_penalty: float = 0.0
     type_factors: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def even(self) -> bool:
+        """Is the rate 1 in every plain mode, so that nobody needs to ask?"""
+        return not (self.span_penalty or self.type_factors)
+
     def rate(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> float:
         """Work per second."""
         rate = 1.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,9 +75,13 @@ class Stream:
         return fractions * span
 
     def __iter__(self) -> Iterator[TraceJob]:
+        return chain.from_iterable(self._assembled())
+
+    def _assembled(self) -> Iterator[Iterator[TraceJob]]:
+        """Chunk after chunk of jobs."""
         span, start = self.span(), 0
         for drawn, fractions in zip(self._drawn(), self._fractions(), strict=True):
-            yield from _jobs(start, self.times(fractions, span), drawn)
+            yield _jobs(start, self.times(fractions, span), drawn)
             start += len(fractions)
 
     def span(self) -> float:
