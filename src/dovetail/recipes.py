@@ -22,6 +22,9 @@ class Recipe:
     placement: str
     source: str
     predictor: str = ""
+    allocator: str = "proportional"
+    #: may another ordering be put inside, with `order=`?
+    open: bool = False
 
 
 RECIPES: dict[str, Recipe] = {
@@ -32,6 +35,10 @@ RECIPES: dict[str, Recipe] = {
     "themis": Recipe("finish-time-fairness", "best-fit", "Mahajan et al., NSDI'20"),
     "drf": Recipe("dominant-share", "best-fit", "Ghodsi et al., NSDI'11"),
     "easy": Recipe("fifo:backfill=easy", "best-fit", "Lifka, JSSPP'95"),
+    "synergy": Recipe("las", "best-fit", "Mohan et al., OSDI'22", allocator="tune", open=True),
+    "synergy-optimal": Recipe(
+        "las", "best-fit", "Mohan et al., OSDI'22", allocator="optimal", open=True
+    ),
 }
 
 
@@ -43,6 +50,7 @@ class Policy:
     given: dict[str, str]
     placement: str
     predictor: str
+    allocator: str
 
     def ordering(self) -> Ordering:
         """A new ordering: each domain gets its own."""
@@ -51,6 +59,7 @@ class Policy:
 
 DEFAULT_PLACEMENT = "best-fit"
 DEFAULT_PREDICTOR = "oracle"
+DEFAULT_ALLOCATOR = "proportional"
 
 
 def policy(text: str) -> Policy:
@@ -62,10 +71,12 @@ def policy(text: str) -> Policy:
         if not known:
             names = [*ORDERINGS.names(), *RECIPES]
             raise UserError(f"unknown policy {name!r}{nearest(name, names)}")
-        made = Policy(name, given, DEFAULT_PLACEMENT, DEFAULT_PREDICTOR)
+        made = Policy(name, given, DEFAULT_PLACEMENT, DEFAULT_PREDICTOR, DEFAULT_ALLOCATOR)
     else:
         base, own = split(recipe.ordering)
+        if recipe.open and "order" in given:
+            base, own = given.pop("order"), {}
         predictor = recipe.predictor or DEFAULT_PREDICTOR
-        made = Policy(base, {**own, **given}, recipe.placement, predictor)
+        made = Policy(base, {**own, **given}, recipe.placement, predictor, recipe.allocator)
     made.ordering()
     return made

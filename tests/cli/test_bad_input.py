@@ -127,7 +127,7 @@ OPTIONS = [
     ("--placement", "consolidated:fit=x", "say first or best"),
     ("--predictor", "crystal", "unknown predictor 'crystal'"),
     ("--predictor", "history:default=x", "not a valid float"),
-    ("--allocator", "greedy", "unknown allocator 'greedy'"),
+    ("--allocator", "fair", "unknown allocator 'fair'"),
     ("--format", "morse", "unknown trace format 'morse'"),
     ("--measure", "5", "FIRST:LAST"),
     ("--measure", "9:3", "FIRST:LAST"),

@@ -11,7 +11,7 @@ from dovetail.core.registry import Registry
 from dovetail.orderings import ORDERINGS
 from dovetail.placements import PLACEMENTS
 from dovetail.predictors import PREDICTORS
-from dovetail.recipes import RECIPES
+from dovetail.recipes import DEFAULT_ALLOCATOR, RECIPES, Recipe
 
 if TYPE_CHECKING:  # for speed: a command that prints no table does not load rich
     from rich.table import Table
@@ -33,12 +33,19 @@ def catalogue() -> Catalogue:
     }
     kinds["recipes"] = {
         name: {
-            "about": f"{recipe.ordering} with placement {recipe.placement} ({recipe.source})",
-            "parameters": {},
+            "about": _about(recipe),
+            "parameters": {"order": recipe.ordering} if recipe.open else {},
         }
         for name, recipe in RECIPES.items()
     }
     return kinds
+
+
+def _about(recipe: Recipe) -> str:
+    parts = f"{recipe.ordering} with placement {recipe.placement}"
+    if recipe.allocator != DEFAULT_ALLOCATOR:
+        parts += f" and allocator {recipe.allocator}"
+    return f"{parts} ({recipe.source})"
 
 
 def _entry(plug_in: Any) -> dict[str, Any]:

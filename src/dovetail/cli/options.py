@@ -12,6 +12,12 @@ Cluster = Annotated[str, typer.Option(help="NxG, NxG,cpus=…,mem=…, or a clus
 Allocator = Annotated[str | None, typer.Option(help="How CPU and memory are split.")]
 Placement = Annotated[str | None, typer.Option(help="Where jobs go.")]
 Predictor = Annotated[str | None, typer.Option(help="What is believed about lengths.")]
+Profiles = Annotated[
+    str | None, typer.Option(help="A file of sensitivity profiles, over the published ones.")
+]
+ProfilingCost = Annotated[
+    float | None, typer.Option(help="Seconds each job is measured for when it first starts.")
+]
 Format = Annotated[str | None, typer.Option(help="Format of the trace.")]
 PartitionBy = Annotated[
     str | None, typer.Option(help="COLUMN=FILE with node counts per partition.")

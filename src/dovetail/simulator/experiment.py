@@ -12,6 +12,7 @@ from typing import Any
 from dovetail.allocators import ALLOCATORS
 from dovetail.core.claims import Curves
 from dovetail.core.ordering import Ordering
+from dovetail.core.protocols import JointAllocator
 from dovetail.core.scheduler import Scheduler
 from dovetail.metrics.records import Amounts, Run, Series
 from dovetail.model.cluster import Capabilities, Cluster
@@ -47,10 +48,12 @@ class Replay:
     policy: str = "fifo"
     #: None: what the policy's recipe suggests
     placement: str | None = None
-    allocator: str = "proportional"
+    allocator: str | None = None
     predictor: str | None = None
     #: a file of sensitivity profiles, over the published ones
     profiles: str | None = None
+    #: seconds the first start of each job takes longer because its sensitivity is measured
+    profiling_cost: float = 0.0
     format: str | None = None
     #: `column=file`
     partition_by: str | None = None
@@ -119,11 +122,17 @@ def _compose(
     predictor_text = settings.predictor or chosen.predictor
     placement = PLACEMENTS.create(_seeded(placement_text, "random", settings.seed))
     predictor = PREDICTORS.create(_seeded(predictor_text, "noisy", settings.seed))
-    allocator = ALLOCATORS.create(settings.allocator)
+    allocator_text = settings.allocator or chosen.allocator
+    allocator = ALLOCATORS.create(allocator_text)
     plain = Locality(_checked("--span-penalty", settings.span_penalty), spec.type_factors)
     profiles = catalogue(settings.profiles)
     # Where CPU and memory are not stated, nothing can depend on them.
     stated = cluster.limits_cpu and cluster.limits_memory
+    if not stated and (allocator.by_model or isinstance(allocator, JointAllocator)):
+        raise UserError(
+            f"allocator {allocator_text} shares out CPU and memory: say how much a node has, "
+            f"as in {settings.cluster},cpus=24,mem=500"
+        )
     speed = Sensitivity(profiles, plain) if stated else plain
     faults = read_faults(settings.faults, cluster, settings.seed)
     world = World(cluster, speed, costs, _latency(cluster), faults.breaks, faults.as_recorded)
@@ -146,7 +155,7 @@ def _compose(
         "origin": trace.origin.isoformat() if trace.origin else None,
         "cluster": settings.cluster,
         "placement": placement_text,
-        "allocator": settings.allocator,
+        "allocator": allocator_text,
         "predictor": predictor_text,
         "costs": {**asdict(costs), "span_penalty": settings.span_penalty},
         "partition_by": settings.partition_by,
@@ -187,6 +196,9 @@ def _costs(settings: Replay, spec: ClusterSpec) -> Costs:
         for name, value in given.items()
         if value is not None
     }
+    stated["first_start"] = costs.first_start + _checked(
+        "--profiling-cost", settings.profiling_cost
+    )
     # A restart that was declared free makes resuming free too: zero is an explicit choice.
     if settings.restart_cost == 0:
         stated["resume"] = 0.0
