@@ -127,6 +127,7 @@ class Tables:
         self.trial = trial
         #: by number of free GPUs and whether the calm or the busy come first: a heap of nodes
         self._heaps: dict[tuple[int, bool], list[tuple[float, int, int]]] = {}
+        self._by_free: list[tuple[int, int]] | None = None
 
     def find(self, claim: Claim) -> Spots | None:
         """Where a claim should sit: the hungry where little is wanted, donors where much is."""
@@ -205,17 +206,31 @@ class Tables:
 
     def _anywhere(self, claim: Claim) -> Spots | None:
         """On as few nodes as free GPUs allow."""
-        trial, floor, gpus = self.trial, claim.curve.points[0], claim.gpus
-        seats = {node: trial.desk(node).seats(floor) for node in self._nodes() if self._free(node)}
-        if sum(seats.values()) < gpus:
-            return None
+        heap, floor, gpus = self._emptiest(), claim.curve.points[0], claim.gpus
         found: dict[int, int] = {}
-        for node in sorted(seats, key=lambda node: (-seats[node], node)):
-            found[node] = min(seats[node], gpus)
-            gpus -= found[node]
-            if not gpus:
-                break
-        return tuple(sorted(found.items()))
+        passed: list[tuple[int, int]] = []
+        while heap and gpus:
+            key, node = heap[0]
+            desk = self.trial.desk(node)
+            if -key != desk.gpus:
+                heapreplace(heap, (-desk.gpus, node))
+            elif not desk.gpus:
+                heappop(heap)
+            else:
+                passed.append(heappop(heap))
+                if seats := min(desk.seats(floor), gpus):
+                    found[node] = seats
+                    gpus -= seats
+        for entry in passed:
+            heappush(heap, entry)
+        return None if gpus else tuple(sorted(found.items()))
+
+    def _emptiest(self) -> list[tuple[int, int]]:
+        """All nodes with free GPUs, those with most of them first."""
+        if self._by_free is None:
+            self._by_free = [(-self._free(node), node) for node in self._nodes()]
+            heapify(self._by_free)
+        return self._by_free
 
     def _outlook(self, claim: Claim, spots: Spots) -> float:
         """The share of its target that a claim may expect there, after what others are aimed at.
