@@ -38,7 +38,7 @@ SAMPLE, BATCH, EPOCH = 152_000, 8, 512
 """Bytes of a packed picture, pictures a step, steps a pass."""
 CALM = 0.05
 """The part of the cores that others may use while measuring."""
-PATIENCE = float(os.environ.get("DOVETAIL_TEST_PATIENCE", "180"))
+PATIENCE = float(os.environ.get("DOVETAIL_TEST_PATIENCE", "60"))
 """Seconds a test waits for neighbours to be calm, all its measurements together."""
 
 pytestmark = pytest.mark.real
