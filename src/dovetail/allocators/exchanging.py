@@ -201,7 +201,8 @@ class Exchanging:
     def _price(self, movers: Collection[int]) -> float:
         """Work lost by moving those who run already."""
         seated, move = self.trial.occasion.seating.claims, self.trial.occasion.move
-        return move * sum(seated[job].curve.fair.rate for job in movers if job in seated)
+        lost = [seated[job].curve.fair.rate for job in movers if job in seated]
+        return move * sum(lost) if lost else 0.0
 
 
 NOBODY = Slice(0.0, -1, 0, 0)

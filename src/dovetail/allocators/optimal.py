@@ -34,7 +34,8 @@ class Optimal(Tune):
         kept = self.tried(occasion, thin=False)
         anew = self._anew(occasion)
         (few, before), (many, after) = kept.worth(), anew.worth()
-        worth_it = (after - before) * self.payback > occasion.move * _moves(anew)
+        moves = _moves(anew)
+        worth_it = (after - before) * self.payback > (occasion.move * moves if moves else 0.0)
         return (anew if many >= few and worth_it else kept).arrangement()
 
     def _anew(self, occasion: Occasion) -> Trial:

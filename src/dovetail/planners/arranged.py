@@ -9,6 +9,7 @@ amounts, for which claims are lowered towards their floors.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import Any
 
 from dovetail.core.claims import Claim, Curve, Curves, Occasion, Piece, Seating
@@ -267,7 +268,6 @@ class Drafting:
             ]
             if mine or going or touched:
                 curves = self.planner.curves
-                move = self.planner.inner.view.costs
                 occasion = Occasion(
                     self.cluster,
                     seating,
@@ -278,10 +278,17 @@ class Drafting:
                     pool.stop,
                     self._queue(),
                     curves.span_penalty,
-                    move.restart if move.move is None else move.move,
+                    self._move_price(pool),
                 )
                 arranged.update(self.planner.allocator.arrange(occasion))
         return self._as_actions(arranged)
+
+    def _move_price(self, pool: Pool) -> float:
+        """Seconds a move costs; where it takes a stop that must be confirmed, nobody moves."""
+        able, costs = pool.capabilities, self.planner.inner.view.costs
+        if not able.move or able.start_latency is not None:
+            return inf
+        return costs.restart if costs.move is None else costs.move
 
     def _queue(self) -> bool:
         """Will more jobs wait than run after this plan?"""
