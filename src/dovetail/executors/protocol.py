@@ -1,0 +1,121 @@
+"""What the controller asks of an engine that runs jobs, and what it is told back.
+
+Calls return at once; what came of them arrives as reports. An attempt is one run of one job: its
+number rises with each start, so a late report of an old run is never taken for one of the new. An
+engine knows processes and machines, not queues or policies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from dovetail.model.allocation import Allocation
+from dovetail.model.cluster import Capabilities, Node
+
+
+class Attempt(NamedTuple):
+    """One run of one job."""
+
+    job: int
+    number: int
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Everything needed to start an attempt."""
+
+    attempt: Attempt
+    name: str
+    #: argument vector; no shell unless the user wrote one
+    command: tuple[str, ...]
+    #: devices, CPU and memory; nodes are positions in `Executor.nodes()`
+    allocation: Allocation
+    #: where the command runs
+    directory: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    #: where the attempt keeps its log and its state, made by the executor
+    folder: Path = Path()
+    #: numeric user and group to run as; None: as the controller
+    owner: tuple[int, int] | None = None
+    #: seconds between asking a job to stop and ending it
+    grace: float = 30.0
+    #: bytes of log kept per file before it is rotated, and how many files
+    log_bytes: int = 16 * 1024 * 1024
+    log_files: int = 4
+
+
+class Running(NamedTuple):
+    """The attempt runs on this allocation, which may differ from what was asked."""
+
+    attempt: Attempt
+    allocation: Allocation
+
+
+class Ended(NamedTuple):
+    """The attempt is over and its devices are free."""
+
+    attempt: Attempt
+    #: exit code; None where it ended by a signal or is not known
+    code: int | None
+    #: the signal that ended it, if one did
+    signal: int | None = None
+    #: in words, where there is more to say: out of memory, could not start, lost
+    reason: str = ""
+
+
+class Advanced(NamedTuple):
+    """The attempt told how far it is."""
+
+    attempt: Attempt
+    steps: float
+    total: float | None
+    #: steps per second, lately
+    rate: float
+
+
+class Paused(NamedTuple):
+    """A suspended attempt no longer uses its devices."""
+
+    attempt: Attempt
+
+
+Report = Running | Ended | Advanced | Paused
+
+
+class Executor(Protocol):
+    """An engine."""
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The machines, in the order allocations count them."""
+
+    @property
+    def capabilities(self) -> Mapping[str, Capabilities]:
+        """By node type: what can be done to a running job."""
+
+    def start(self, launch: Launch) -> None:
+        """Start an attempt; reported as running, or as ended if it could not be started."""
+
+    def stop(self, attempt: Attempt, grace: float) -> None:
+        """Ask it to end, and end it after the grace; reported as ended."""
+
+    def suspend(self, attempt: Attempt) -> None:
+        """Pause it; reported as paused."""
+
+    def resume(self, attempt: Attempt) -> None:
+        """Let it go on; reported as running."""
+
+    def resize(self, attempt: Attempt, allocation: Allocation) -> None:
+        """Other amounts of CPU and memory on the same devices, without a restart."""
+
+    def adopt(self, launch: Launch) -> bool:
+        """After a restart of the controller: is this attempt known here, running or ended?
+
+        If so its reports come as if the controller had been there all the time.
+        """
+
+    def reports(self) -> list[Report]:
+        """What happened since the last call; never waits."""
