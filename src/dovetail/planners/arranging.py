@@ -1,0 +1,230 @@
+"""One plan of a joint allocator being made: fixed jobs first, then claims, pool by pool.
+
+Takes what the ordering wants, asks the allocator for pieces, and turns them into actions with
+devices. It changes nothing but its own draft.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf
+from typing import TYPE_CHECKING
+
+from dovetail.core.claims import Claim, Occasion, Piece
+from dovetail.core.draft import Draft, options
+from dovetail.model.allocation import Allocation, Part, allocation_of
+from dovetail.model.cluster import Cluster, Pool
+from dovetail.model.job import Job
+from dovetail.model.plan import Action, Change, Start, Stop
+
+if TYPE_CHECKING:
+    from dovetail.planners.arranged import Arranged
+
+RESIZED = "shares of its node were handed out anew"
+MOVED = "everybody together is faster this way"
+
+
+class Arranging:
+    """One plan on the way from wishes to actions."""
+
+    def __init__(self, planner: Arranged, wanted: Iterable[Action]) -> None:
+        self.planner = planner
+        self.cluster = planner.cluster
+        jobs = planner.inner.view.jobs
+        self.passed = [action for action in wanted if type(action) is Stop]
+        #: (job, what the ordering proposed) for those who come and for those it moves
+        self.coming = [
+            (jobs[action.job], action.allocation, type(action))
+            for action in wanted
+            if isinstance(action, Start | Change)
+        ]
+        self.going = {action.job for action in self.passed}
+        self.going |= {job.spec.id for job, _, kind in self.coming if kind is Change}
+        self.fixed: list[Action] = []
+        self.claims: list[tuple[Claim, Allocation]] = []
+
+    def place_fixed(self) -> bool:
+        """Place those who are no claims, on a cluster where claims are at their floors."""
+        others: list[tuple[Job, Allocation, type]] = []
+        for job, proposed, kind in self.coming:
+            curve = self.planner.curve(job, proposed.parts[0].node)
+            if curve is None:
+                others.append((job, proposed, kind))
+            else:
+                told = () if self.planner.inner.placement.relaxed else _pieces(proposed)
+                claim = Claim(job.spec.id, job.spec.request.gpus, curve, told)
+                self.claims.append((claim, proposed))
+        if not others and not self._stopped_fixed():
+            return True
+        self.cluster = self._without(self.going)
+        placed = [self._place(*each) for each in others]
+        return all(placed)
+
+    def _stopped_fixed(self) -> bool:
+        return any(number not in self.planner.seating.claims for number in self.going)
+
+    def _without(self, going: set[int]) -> Cluster:
+        """The cluster once those who are no claims and leave have left."""
+        twin = self.planner.cluster.copy()
+        for number in going - self.planner.seating.claims.keys():
+            held = self.planner.inner.view.jobs[number].virtual
+            assert held is not None
+            twin.release(held)
+        return twin
+
+    def _place(self, job: Job, proposed: Allocation, kind: type) -> bool:
+        """Find a place for fixed amounts and take it from what claims may share."""
+        choices = options(job.spec.request, self.cluster, self.planner.fallback)
+        found = Draft(self._lowered(), self.planner.inner.placement).find(choices)
+        if found is None:
+            return False
+        bare = tuple(part._replace(cpu=0, memory=0) for part in found.parts)
+        self.cluster.take(found._replace(parts=bare))
+        for part in found.parts:
+            self.cluster.cpu[part.node] -= part.cpu
+            self.cluster.memory[part.node] -= part.memory
+        make = Start if kind is Start else Change
+        self.fixed.append(make(job.spec.id, found))
+        return True
+
+    def _lowered(self) -> Cluster:
+        """The draft with every claim that stays at its floor and those who leave gone."""
+        twin, seating = self.cluster.copy(), self.planner.seating
+        for node in range(len(twin.nodes)):
+            twin.cpu[node] += seating.cpu[node] - seating.floor_cpu[node]
+            twin.memory[node] += seating.memory[node] - seating.floor_memory[node]
+        for number in self.going & seating.claims.keys():
+            claim = seating.claims[number]
+            least = claim.curve.points[0]
+            held = self.planner.inner.view.jobs[number].virtual
+            assert held is not None
+            parts = tuple(
+                part._replace(
+                    cpu=part.devices.bit_count() * least.cpu,
+                    memory=part.devices.bit_count() * least.memory,
+                )
+                for part in held.parts
+            )
+            twin.release(held._replace(parts=parts))
+        return twin
+
+    def actions(self) -> list[Action]:
+        """Stops, changes of those who stay, and starts of those who come."""
+        arranged: dict[int, tuple[Piece, ...]] = {}
+        for pool in self.cluster.pools:
+            occasion = self._occasion(pool)
+            if occasion.coming or occasion.going or occasion.touched:
+                arranged.update(self.planner.allocator.arrange(occasion))
+        return self._as_actions(arranged)
+
+    def _occasion(self, pool: Pool) -> Occasion:
+        """What the allocator is asked for the nodes of one pool."""
+        seated, nodes = self.planner.seating.claims, range(pool.start, pool.stop)
+        return Occasion(
+            self.cluster,
+            self.planner.seating,
+            [claim for claim, proposed in self.claims if proposed.parts[0].node in nodes],
+            [job for job in self.going if job in seated and seated[job].held[0].node in nodes],
+            self._touched(pool),
+            pool.start,
+            pool.stop,
+            self._queue(),
+            self.planner.curves.span_penalty,
+            self._move_price(pool),
+        )
+
+    def _move_price(self, pool: Pool) -> float:
+        """Seconds a move costs; where it takes a stop that must be confirmed, nobody moves."""
+        able, costs = pool.capabilities, self.planner.inner.view.costs
+        if not able.move or able.start_latency is not None:
+            return inf
+        return costs.restart if costs.move is None else costs.move
+
+    def _queue(self) -> bool:
+        """Will more jobs wait than run after this plan?"""
+        starts = sum(kind is Start for _, _, kind in self.coming)
+        waiting = self.planner.waiting + len(self.passed) - starts
+        return waiting > len(self.planner.seating.claims)
+
+    def _touched(self, pool: Pool) -> list[int]:
+        nodes = {node for node in self.planner.touched if pool.start <= node < pool.stop}
+        for action in self.fixed:
+            assert isinstance(action, Start | Change)
+            nodes |= {
+                part.node for part in action.allocation.parts if pool.start <= part.node < pool.stop
+            }
+        return sorted(nodes)
+
+    def _as_actions(self, arranged: dict[int, tuple[Piece, ...]]) -> list[Action]:
+        jobs, seating = self.planner.inner.view.jobs, self.planner.seating
+        proposals = {claim.job: proposed for claim, proposed in self.claims}
+        stays: list[Action] = []
+        homeless: list[int] = []
+        masks: dict[int, int] = {}
+        for number in self.going & seating.claims.keys():
+            self._free(masks, jobs[number])
+        for number, pieces in arranged.items():
+            if number in proposals:
+                homeless.append(number)
+                continue
+            held = jobs[number].virtual
+            assert held is not None
+            if _places(pieces) == _places(seating.claims[number].held):
+                parts = tuple(
+                    [
+                        part._replace(cpu=piece.cpu, memory=piece.memory)
+                        for part, piece in zip(held.parts, pieces, strict=True)
+                    ]
+                )
+                stays.append(Change(number, held._replace(parts=parts), RESIZED))
+            else:
+                self._free(masks, jobs[number])
+                homeless.append(number)
+        moves: list[Action] = []
+        starts: list[Action] = []
+        for number in homeless:
+            allocation = self._allocation(masks, arranged[number], proposals.get(number))
+            if number in proposals and number not in self.going:
+                starts.append(Start(number, allocation))
+            else:
+                moves.append(Change(number, allocation, MOVED))
+        return [*self.passed, *stays, *moves, *self.fixed, *starts]
+
+    def _free(self, masks: dict[int, int], job: Job) -> None:
+        assert job.virtual is not None
+        for part in job.virtual.parts:
+            before = masks.get(part.node, self.cluster.masks[part.node])
+            masks[part.node] = before | part.devices
+
+    def _allocation(
+        self, masks: dict[int, int], pieces: tuple[Piece, ...], proposed: Allocation | None
+    ) -> Allocation:
+        """Devices for pieces: those the placement proposed if it decides, else the lowest free."""
+        relaxed = self.planner.inner.placement.relaxed
+        parts = []
+        for index, (node, gpus, cpu, memory) in enumerate(pieces):
+            mask = masks.get(node, self.cluster.masks[node])
+            if proposed is not None and not relaxed:
+                devices = proposed.parts[index].devices
+            else:
+                devices = _lowest(mask, gpus)
+            masks[node] = mask & ~devices
+            parts.append(Part(node, devices, cpu, memory))
+        return allocation_of(tuple(parts))
+
+
+def _pieces(allocation: Allocation) -> tuple[Piece, ...]:
+    return tuple(Piece(part.node, part.devices.bit_count(), 0, 0) for part in allocation.parts)
+
+
+def _places(pieces: tuple[Piece, ...]) -> list[tuple[int, int]]:
+    return [(piece.node, piece.gpus) for piece in pieces]
+
+
+def _lowest(mask: int, count: int) -> int:
+    devices = 0
+    for _ in range(count):
+        low = mask & -mask
+        devices |= low
+        mask ^= low
+    return devices
