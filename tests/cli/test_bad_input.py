@@ -52,6 +52,7 @@ FILES: dict[str, str | bytes] = {
     "cost3.toml": "[[nodes]]\ngpus = 2\n[costs]\nrestrat = 3",
     "speed.toml": "[[nodes]]\ngpus = 2\n[speed]\ngpu = 0",
     "speed2.toml": "[[nodes]]\ngpus = 2\n[speed]\ngpu = 'fast'",
+    "speed3.toml": "[[nodes]]\ngpus = 2\ntype = 'A100'\n[speed]\nA10 = 2",
 }
 
 TRACES = [
@@ -108,6 +109,7 @@ CLUSTERS = [
     ("cost3.toml", "did you mean 'restart'"),
     ("speed.toml", "speed"),
     ("speed2.toml", "speed"),
+    ("speed3.toml", "did you mean 'A100'"),
 ]
 
 OPTIONS = [

@@ -130,6 +130,9 @@ def _read_file(path: Path) -> ClusterSpec:
     factors = {kind: _number(value, f"{path}: speed of {kind}") for kind, value in speed.items()}
     if not all(factors.values()):
         raise UserError(f"{path}: a speed of 0 would let jobs run for ever")
+    types = sorted({node.type for node in nodes})
+    for kind in factors.keys() - set(types):
+        raise UserError(f"{path}: [speed] names GPU type {kind!r}{nearest(kind, types)}")
     return ClusterSpec(Cluster(nodes), costs, factors)
 
 
