@@ -57,7 +57,9 @@ class Exchanging:
 
     def run(self, nodes: Collection[int]) -> None:
         """Exchange while it helps and the budget lasts."""
-        hungry = sorted(((self._hunger(node), node) for node in nodes), reverse=True)
+        closed = self.trial.occasion.cluster.closed
+        open_nodes = [node for node in nodes if node not in closed]
+        hungry = sorted(((self._hunger(node), node) for node in open_nodes), reverse=True)
         queue = [node for hunger, node in hungry if hunger > LEAST]
         calmest = self._calmest() if queue else []
         while queue and self.budget > 0:

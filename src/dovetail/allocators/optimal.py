@@ -32,17 +32,19 @@ class Optimal(Tune):
     def arrange(self, occasion: Occasion) -> Arrangement:
         """The better of two: everybody seated anew, or changes around those who come and go."""
         kept = self.tried(occasion, thin=False)
-        anew = self._anew(occasion)
+        anew = self._anew(occasion) if occasion.seats else None
+        if anew is None:
+            return kept.arrangement()
         (few, before), (many, after) = kept.worth(), anew.worth()
         moves = _moves(anew)
         worth_it = (after - before) * self.payback > (occasion.move * moves if moves else 0.0)
         return (anew if many >= few and worth_it else kept).arrangement()
 
-    def _anew(self, occasion: Occasion) -> Trial:
-        """Everybody off their nodes, and back where the programs say."""
+    def _anew(self, occasion: Occasion) -> Trial | None:
+        """Everybody off their nodes, and back where programs say; None: somebody lost a seat."""
         trial = Trial(occasion, self.filling(occasion))
         staying = [job for job in occasion.seating.claims if job not in set(occasion.going)]
-        mine = [job for job in staying if _in_pool(trial, job)]
+        mine = [job for job in staying if _movable(trial, job)]
         for job in mine:
             trial.rise(job)
         claims = [*[trial.claim(job) for job in mine], *occasion.coming]
@@ -53,6 +55,8 @@ class Optimal(Tune):
             spots = tables.find(claim)
             if spots is not None:
                 trial.sit(claim.job, spots)
+            elif claim.job in occasion.seating.claims:
+                return None
         nodes = {node for node in trial.desks if trial.desks[node].jobs}
         trial.settle(nodes)
         thorough = occasion.stop - occasion.start <= SMALL
@@ -81,8 +85,11 @@ class Optimal(Tune):
         return left
 
 
-def _in_pool(trial: Trial, job: int) -> bool:
-    return trial.occasion.start <= trial.where(job)[0][0] < trial.occasion.stop
+def _movable(trial: Trial, job: int) -> bool:
+    """Does a job sit in this pool, on nodes that would take it again?"""
+    occasion, nodes = trial.occasion, [node for node, _ in trial.where(job)]
+    mine = occasion.start <= nodes[0] < occasion.stop
+    return mine and not any(node in occasion.cluster.closed for node in nodes)
 
 
 def _by_point(claims: list[Claim], points: tuple[Point, ...]) -> list[tuple[Point, list[Claim]]]:

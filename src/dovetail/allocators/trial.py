@@ -132,7 +132,9 @@ class Trial:
     def _occupy(self, node: int, gpus: int, claim: Claim) -> None:
         self.changed.add(node)
         desk, least, target = self.desks[node], claim.curve.points[0], self.target(claim)
-        desk.gpus -= gpus
+        if node not in self.occasion.cluster.closed:
+            # A closed node shows no free GPU, whoever leaves it.
+            desk.gpus -= gpus
         desk.spare_cpu -= gpus * least.cpu
         desk.spare_memory -= gpus * least.memory
         desk.wanted_cpu += gpus * target.cpu

@@ -56,7 +56,8 @@ class Tune(Joint):
         seat(trial, thin)
         nodes = {*occasion.touched, *trial.changed}
         trial.settle(nodes)
-        exchange(trial, nodes, self.budget(occasion), self.payback, _anew(occasion))
+        if occasion.seats:
+            exchange(trial, nodes, self.budget(occasion), self.payback, _anew(occasion))
         return trial
 
     def filling(self, occasion: Occasion) -> Filling:
@@ -100,7 +101,9 @@ def seat(trial: Trial, thin: bool = False) -> None:
     occasion = trial.occasion
     told = [claim for claim in occasion.coming if claim.held]
     for claim in told:
-        trial.sit(claim.job, tuple((piece.node, piece.gpus) for piece in claim.held))
+        floor = claim.curve.points[0]
+        if all(trial.desk(piece.node).seats(floor) >= piece.gpus for piece in claim.held):
+            trial.sit(claim.job, tuple((piece.node, piece.gpus) for piece in claim.held))
     homeless = [claim for claim in occasion.coming if not claim.held]
     if not homeless:
         return

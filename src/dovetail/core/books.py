@@ -139,7 +139,9 @@ class Books:
 
     def _released(self, job: Job) -> None:
         """A stopping job's devices are free in fact: dispatch the starts that waited for them."""
-        self.releasing.pop(job.spec.id, None)
+        if self.releasing.pop(job.spec.id, None) is not None:
+            # Those beside it may have been promised what it has let go of.
+            self._planner(job.home).capacity_changed()
         for other in self.jobs.values():
             if job.spec.id in other.awaits:
                 other.awaits -= {job.spec.id}
@@ -280,12 +282,26 @@ class Books:
     def _resize(self, domain: int, action: Change) -> Action:
         """Second half: the job has its new amounts and another rate."""
         job, virtual = self.jobs[action.job], action.allocation
+        if self.releasing:
+            virtual = self._without_growth(job, virtual)
         allocation = self._bind(domain, virtual)
         self.cluster.take(allocation, closed_too=True)
         job.allocation, job.virtual = allocation, virtual
         job.rate = self.speed.rate(job.spec, allocation, self.cluster)
         self._due[domain].resized(job, self.now)
         return action._replace(allocation=allocation)
+
+    def _without_growth(self, job: Job, wanted: Allocation) -> Allocation:
+        """What of a resize can be had at once: no more, while a job beside it is stopping."""
+        assert job.allocation is not None and job.virtual is not None
+        busy = {part.node for held in self.releasing.values() for part in held.parts}
+        if not any(part.node in busy for part in job.allocation.parts):
+            return wanted
+        parts = [
+            new._replace(cpu=min(old.cpu, new.cpu), memory=min(old.memory, new.memory))
+            for old, new in zip(job.virtual.parts, wanted.parts, strict=True)
+        ]
+        return wanted._replace(parts=tuple(parts))
 
     def _lift(self, action: Change) -> Allocation:
         """First half of a change: the old allocation is free, the job keeps running."""

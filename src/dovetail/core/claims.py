@@ -122,21 +122,28 @@ class Curves:
     def of(self, model: str, node: int, each: Replica) -> Curve | None:
         """What is worth giving such a replica there; None: it insists on more than its share."""
         machine = self.cluster.nodes[node]
-        kind = (machine.type, machine.gpus, machine.cpu, machine.memory)
-        key = (model, each.cpu, each.memory, kind)
+        key = (model, each.cpu, each.memory, machine.type)
         if key not in self._known:
             self._known[key] = self._make(model, machine, each.cpu, each.memory)
         return self._known[key]
 
     def _make(self, model: str, machine: Node, cpu: int | None, memory: int | None) -> Curve | None:
-        share = (machine.cpu or 0) // machine.gpus, (machine.memory or 0) // machine.gpus
+        share = self._share(machine.type)
         profile = self.profiles.get(model)
-        if cpu is None and memory is None and profile is not None:
+        # Speed depends on the two only where the cluster states both.
+        limited = self.cluster.limits_cpu and self.cluster.limits_memory
+        if cpu is None and memory is None and profile is not None and limited:
             return curve(profile.on(machine.type), *share)
         stated = (share[0] if cpu is None else cpu, share[1] if memory is None else memory)
         if stated[0] > share[0] or stated[1] > share[1]:
             return None
         return fixed(*stated)
+
+    def _share(self, kind: str) -> tuple[int, int]:
+        """What goes with one GPU of that type: on its poorest node, so that it fits on any."""
+        nodes = [node for node in self.cluster.nodes if node.type == kind and node.gpus]
+        cpu = min((node.cpu or 0) // node.gpus for node in nodes)
+        return cpu, min((node.memory or 0) // node.gpus for node in nodes)
 
 
 class Seating:
@@ -217,3 +224,5 @@ class Occasion(NamedTuple):
     span_penalty: float = 0.0
     #: seconds without progress that a move costs
     move: float = 0.0
+    #: may the allocator choose nodes? Otherwise the placement does, and nobody is moved
+    seats: bool = True

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from math import inf
 from typing import TYPE_CHECKING
 
-from dovetail.core.claims import Claim, Occasion, Piece
+from dovetail.core.claims import Claim, Occasion, Piece, Seating
 from dovetail.core.draft import Draft, options
 from dovetail.model.allocation import Allocation, Part, allocation_of
 from dovetail.model.cluster import Cluster, Pool
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 RESIZED = "shares of its node were handed out anew"
 MOVED = "everybody together is faster this way"
+CROWDED_OUT = "CPU or memory for it went to jobs before it"
 
 
 class Arranging:
@@ -30,6 +31,7 @@ class Arranging:
     def __init__(self, planner: Arranged, wanted: Iterable[Action]) -> None:
         self.planner = planner
         self.cluster = planner.cluster
+        self.seating = planner.seating
         jobs = planner.inner.view.jobs
         self.passed = [action for action in wanted if type(action) is Stop]
         #: (job, what the ordering proposed) for those who come and for those it moves
@@ -40,6 +42,10 @@ class Arranging:
         ]
         self.going = {action.job for action in self.passed}
         self.going |= {job.spec.id for job, _, kind in self.coming if kind is Change}
+        #: claims among them that the seating still lists
+        self.leaving = self.going & planner.seating.claims.keys()
+        #: nodes of those it does not list any more
+        self.cleared: set[int] = set()
         self.fixed: list[Action] = []
         self.claims: list[tuple[Claim, Allocation]] = []
 
@@ -56,21 +62,28 @@ class Arranging:
                 self.claims.append((claim, proposed))
         if not others and not self._stopped_fixed():
             return True
-        self.cluster = self._without(self.going)
+        self._clear()
         placed = [self._place(*each) for each in others]
         return all(placed)
 
     def _stopped_fixed(self) -> bool:
         return any(number not in self.planner.seating.claims for number in self.going)
 
-    def _without(self, going: set[int]) -> Cluster:
-        """The cluster once those who are no claims and leave have left."""
-        twin = self.planner.cluster.copy()
-        for number in going - self.planner.seating.claims.keys():
+    def _clear(self) -> None:
+        """Go on with copies on which everybody who leaves has left.
+
+        Fixed jobs may take what claims that leave have held, so it must be free for them.
+        """
+        self.cluster, self.seating = self.cluster.copy(), Seating(len(self.cluster.nodes))
+        for number, claim in self.planner.seating.claims.items():
+            if number not in self.leaving:
+                self.seating.seat(claim)
+        for number in self.going:
             held = self.planner.inner.view.jobs[number].virtual
             assert held is not None
-            twin.release(held)
-        return twin
+            self.cluster.release(held)
+            self.cleared |= {part.node for part in held.parts}
+        self.leaving = set()
 
     def _place(self, job: Job, proposed: Allocation, kind: type) -> bool:
         """Find a place for fixed amounts and take it from what claims may share."""
@@ -78,34 +91,26 @@ class Arranging:
         found = Draft(self._lowered(), self.planner.inner.placement).find(choices)
         if found is None:
             return False
-        bare = tuple(part._replace(cpu=0, memory=0) for part in found.parts)
-        self.cluster.take(found._replace(parts=bare))
-        for part in found.parts:
-            self.cluster.cpu[part.node] -= part.cpu
-            self.cluster.memory[part.node] -= part.memory
+        # What claims hold above their floors counts as free here: they will give it back.
+        self._lend(1)
+        self.cluster.take(found)
+        self._lend(-1)
         make = Start if kind is Start else Change
         self.fixed.append(make(job.spec.id, found))
         return True
 
+    def _lend(self, sign: int) -> None:
+        """Add (1) or subtract (-1) what claims hold to what is free."""
+        for node in range(len(self.cluster.nodes)):
+            self.cluster.cpu[node] += sign * self.seating.cpu[node]
+            self.cluster.memory[node] += sign * self.seating.memory[node]
+
     def _lowered(self) -> Cluster:
-        """The draft with every claim that stays at its floor and those who leave gone."""
-        twin, seating = self.cluster.copy(), self.planner.seating
+        """The draft with every claim that stays at its floor."""
+        twin, seating = self.cluster.copy(), self.seating
         for node in range(len(twin.nodes)):
             twin.cpu[node] += seating.cpu[node] - seating.floor_cpu[node]
             twin.memory[node] += seating.memory[node] - seating.floor_memory[node]
-        for number in self.going & seating.claims.keys():
-            claim = seating.claims[number]
-            least = claim.curve.points[0]
-            held = self.planner.inner.view.jobs[number].virtual
-            assert held is not None
-            parts = tuple(
-                part._replace(
-                    cpu=part.devices.bit_count() * least.cpu,
-                    memory=part.devices.bit_count() * least.memory,
-                )
-                for part in held.parts
-            )
-            twin.release(held._replace(parts=parts))
         return twin
 
     def actions(self) -> list[Action]:
@@ -119,18 +124,19 @@ class Arranging:
 
     def _occasion(self, pool: Pool) -> Occasion:
         """What the allocator is asked for the nodes of one pool."""
-        seated, nodes = self.planner.seating.claims, range(pool.start, pool.stop)
+        seated, nodes = self.seating.claims, range(pool.start, pool.stop)
         return Occasion(
             self.cluster,
-            self.planner.seating,
+            self.seating,
             [claim for claim, proposed in self.claims if proposed.parts[0].node in nodes],
-            [job for job in self.going if job in seated and seated[job].held[0].node in nodes],
+            [job for job in sorted(self.leaving) if seated[job].held[0].node in nodes],
             self._touched(pool),
             pool.start,
             pool.stop,
             self._queue(),
             self.planner.curves.span_penalty,
             self._move_price(pool),
+            self.planner.inner.placement.relaxed,
         )
 
     def _move_price(self, pool: Pool) -> float:
@@ -147,7 +153,8 @@ class Arranging:
         return waiting > len(self.planner.seating.claims)
 
     def _touched(self, pool: Pool) -> list[int]:
-        nodes = {node for node in self.planner.touched if pool.start <= node < pool.stop}
+        changed = self.planner.touched | self.cleared
+        nodes = {node for node in changed if pool.start <= node < pool.stop}
         for action in self.fixed:
             assert isinstance(action, Start | Change)
             nodes |= {
@@ -156,12 +163,12 @@ class Arranging:
         return sorted(nodes)
 
     def _as_actions(self, arranged: dict[int, tuple[Piece, ...]]) -> list[Action]:
-        jobs, seating = self.planner.inner.view.jobs, self.planner.seating
+        jobs, seating = self.planner.inner.view.jobs, self.seating
         proposals = {claim.job: proposed for claim, proposed in self.claims}
         stays: list[Action] = []
         homeless: list[int] = []
         masks: dict[int, int] = {}
-        for number in self.going & seating.claims.keys():
+        for number in self.leaving:
             self._free(masks, jobs[number])
         for number, pieces in arranged.items():
             if number in proposals:
@@ -188,7 +195,10 @@ class Arranging:
                 starts.append(Start(number, allocation))
             else:
                 moves.append(Change(number, allocation, MOVED))
-        return [*self.passed, *stays, *moves, *self.fixed, *starts]
+        # The ordering moved them, but those before them left no room for their floors.
+        lost = self.going & proposals.keys() - arranged.keys()
+        stops = [Stop(number, CROWDED_OUT) for number in sorted(lost)]
+        return [*self.passed, *stops, *stays, *moves, *self.fixed, *starts]
 
     def _free(self, masks: dict[int, int], job: Job) -> None:
         assert job.virtual is not None
@@ -204,9 +214,9 @@ class Arranging:
         parts = []
         for index, (node, gpus, cpu, memory) in enumerate(pieces):
             mask = masks.get(node, self.cluster.masks[node])
-            if proposed is not None and not relaxed:
-                devices = proposed.parts[index].devices
-            else:
+            devices = 0 if relaxed or proposed is None else proposed.parts[index].devices
+            if not devices or devices & ~mask:
+                # Nobody chose them, or a job with fixed amounts was faster.
                 devices = _lowest(mask, gpus)
             masks[node] = mask & ~devices
             parts.append(Part(node, devices, cpu, memory))

@@ -45,20 +45,22 @@ def _parse(text: str, path: str) -> Catalogue:
     return {name: _profile(name, table, path) for name, table in tables.items()}
 
 
-KEYS = {"task", "source", "step", "reference", "cores", "memory", "speed", "types"}
+GRID = {"cores", "memory", "speed"}
+KEYS = {"task", "source", "step", "reference", "types", *GRID}
 
 
 def _profile(name: str, table: Any, path: str) -> Profile:
     try:
-        unknown = sorted(set(table) - KEYS)
-        if unknown:
-            raise UserError(f"unknown key {unknown[0]!r}; keys are {', '.join(sorted(KEYS))}")
+        _check_keys(table, KEYS)
+        types = table.get("types", {})
+        for kind in dict(types):
+            _check_keys(types[kind], GRID, f"types.{kind}: ")
         reference = table["reference"]
         return Profile(
             name,
             _surface(table),
             (float(reference["cores"]), float(reference["memory"])),
-            {kind: _surface(each, table) for kind, each in table.get("types", {}).items()},
+            {kind: _surface(each, table) for kind, each in types.items()},
             task=str(table.get("task", "")),
             step=float(table.get("step", 0.0)),
             source=str(table.get("source", "")),
@@ -69,6 +71,12 @@ def _profile(name: str, table: Any, path: str) -> Profile:
         raise UserError(f"{path}: [{name}] has something else than a number in a level") from None
     except UserError as error:
         raise UserError(f"{path}: [{name}] {error}") from None
+
+
+def _check_keys(table: Any, known: set[str], where: str = "") -> None:
+    unknown = sorted(set(table) - known)
+    if unknown:
+        raise UserError(f"{where}unknown key {unknown[0]!r}; keys are {', '.join(sorted(known))}")
 
 
 def _surface(table: dict[str, Any], plain: dict[str, Any] | None = None) -> Surface:
