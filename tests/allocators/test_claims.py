@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from placed_optimum import catalogue_curves
 
+from dovetail.allocators.greedy import Greedy
 from dovetail.core.claims import Claim, Curve, Curves, Piece, Point, Seating, curve, fixed
 from dovetail.model.profile import Surface
 from dovetail.model.request import Replica
@@ -153,3 +154,15 @@ def test_a_seating_adds_up_and_forgets() -> None:
     assert seating.leave(1) is None
     seating.leave(2)
     assert (seating.cpu, seating.floor_memory, seating.nodes) == ([0, 0], [0, 0], [{}, {}])
+
+
+# ---- greedy: the fastest point, not the dearest ------------------------------------------------
+
+
+def test_greedy_asks_for_the_fastest_point_even_if_a_slower_one_costs_more() -> None:
+    surface = Surface((3.0, 6.0, 12.0), (62.5, 250.0), ((1.0, 1.1), (2.0, 2.2), (3.0, 3.0)))
+    which = curve(surface, 3000, 64_000)
+    assert which.points[-1].rate < max(point.rate for point in which.points)
+    cluster = parse_cluster("1x8,cpus=24,mem=500")
+    assert Greedy().grant(cluster, 0, Replica(), 1, which) == (12_000, 64_000)
+    assert Greedy().grant(cluster, 0, Replica(), 4, which) == (6000, 64_000)
