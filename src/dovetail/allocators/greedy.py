@@ -27,7 +27,8 @@ class Greedy:
         """Thousandths of a core and MiB for one replica."""
         if curve is None or not each.gpus:
             return each.cpu or 0, each.memory or 0
-        machine, most = cluster.nodes[node], curve.points[-1]
+        # The dearest point of a curve is not always the fastest.
+        machine, most = cluster.nodes[node], max(curve.points, key=lambda point: point.rate)
         together = min(gpus, machine.gpus)
         cpu = min(most.cpu, (machine.cpu or 0) // together)
         memory = min(most.memory, (machine.memory or 0) // together)

@@ -31,14 +31,16 @@ class Optimal(Tune):
 
     def arrange(self, occasion: Occasion) -> Arrangement:
         """The better of two: everybody seated anew, or changes around those who come and go."""
-        kept = self.tried(occasion, thin=False)
+        kept = self.chosen(occasion)
         anew = self._anew(occasion) if occasion.seats else None
         if anew is None:
             return kept.arrangement()
         (few, before), (many, after) = kept.worth(), anew.worth()
+        if many < few or (occasion.span_penalty and anew.spread() > kept.spread()):
+            return kept.arrangement()
         moves = _moves(anew)
         worth_it = (after - before) * self.payback > (occasion.move * moves if moves else 0.0)
-        return (anew if many >= few and worth_it else kept).arrangement()
+        return (anew if worth_it else kept).arrangement()
 
     def _anew(self, occasion: Occasion) -> Trial | None:
         """Everybody off their nodes, and back where programs say; None: somebody lost a seat."""

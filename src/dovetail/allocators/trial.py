@@ -221,6 +221,13 @@ class Trial:
         seated = staying | self.points.keys()
         return len(seated), sum(self.filling.worth(self.point(job)) for job in sorted(seated))
 
+    def spread(self) -> int:
+        """How many sit on more nodes than they need."""
+        occasion = self.occasion
+        seated = (occasion.seating.claims.keys() | self.spots.keys()) - set(occasion.going)
+        widths = [(len(self.where(job)), self.claim(job).gpus) for job in seated]
+        return sum(nodes > -(-gpus // occasion.cluster.most) for nodes, gpus in widths)
+
     def arrangement(self) -> Arrangement:
         """Pieces of everybody whose pieces are not what they were."""
         changed: Arrangement = {}

@@ -43,12 +43,16 @@ class Tune(Joint):
 
     def arrange(self, occasion: Occasion) -> Arrangement:
         """Pieces for those who come, and new pieces for those who should change."""
+        return self.chosen(occasion).arrangement()
+
+    def chosen(self, occasion: Occasion) -> Trial:
+        """The better of the ways to seat those who come."""
         trial = self.tried(occasion, thin=False)
         if _free_to_spread(occasion):
             other = self.tried(occasion, thin=True)
             if other.worth() > trial.worth():
                 trial = other
-        return trial.arrangement()
+        return trial
 
     def tried(self, occasion: Occasion, thin: bool) -> Trial:
         """One way to seat everybody, settled and improved."""
