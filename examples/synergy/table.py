@@ -19,7 +19,7 @@ from typing import NamedTuple
 from dovetail.metrics.summary import summarise
 from dovetail.simulator.experiment import Replay, grid
 
-DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "synergy"
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "synergy"
 #: its FIFO starts every round from an empty cluster and looks past what does not fit
 POLICIES = {"FIFO": "fifo:skip=true,preempt=true", "SRTF": "srtf", "LAS": "las"}
 ALLOCATORS = {"opt": "optimal"}
