@@ -174,7 +174,7 @@ class Local:
     def _check(self, launch: Launch, folder: Folder) -> None:
         if not agrees(launch, folder):
             raise UserError(f"its folder must be {folder.path}")
-        if not launch.command:
+        if not launch.command or not launch.command[0]:
             raise UserError("there is no command")
         if any(part.node != 0 for part in launch.allocation.parts):
             raise UserError("this engine has one machine")

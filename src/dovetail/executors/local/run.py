@@ -94,7 +94,7 @@ class Run:
             yield Running(self.attempt, self.allocation)
         if (news := self._progress.news()) is not None:
             yield Advanced(self.attempt, *news)
-        if self._ended() or not lives:
+        if not lives:
             yield from self._finish()
             return
         self._watch(now)
@@ -115,9 +115,6 @@ class Run:
 
     def _runs(self) -> bool:
         return self._state is not None and self._state.phase == "running"
-
-    def _ended(self) -> bool:
-        return self._state is not None and self._state.phase == "ended"
 
     def _watch(self, now: float) -> None:
         if now - self._watched < WATCH:

@@ -179,15 +179,22 @@ def _become(launch: dict[str, Any], output: int, said: int, parent: int) -> NoRe
         _enter(launch["directory"])
         for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
-        os.execvpe(words[0], words, launch["environment"])
-    except FileNotFoundError as error:
-        absent = "no such folder" if error.filename == launch["directory"] else "no such command"
-        _say(said, f"{error.filename or words[0]}: there is {absent}")
+        _execute(words, launch["environment"])
     except OSError as error:
-        _say(said, f"{error.filename or words[0]}: {error.strerror}")
+        _say(said, f"{error.filename}: {error.strerror}")
     except Exception as error:
         _say(said, f"{words[0]}: {error}")
     os._exit(127)
+
+
+def _execute(words: list[str], environment: dict[str, str]) -> NoReturn:
+    try:
+        os.execvpe(words[0], words, environment)
+    except FileNotFoundError as error:
+        # Also where the interpreter that a script names is missing.
+        raise OSError(error.errno, "there is no such command", words[0]) from None
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, words[0]) from None
 
 
 def _redirect(output: int) -> None:
@@ -213,9 +220,8 @@ def _check_reachable(folder: str) -> None:
 def _enter(directory: str) -> None:
     try:
         os.chdir(directory)
-    except OSError as error:
-        error.filename = directory
-        raise
+    except FileNotFoundError as error:
+        raise OSError(error.errno, "there is no such folder", directory) from None
 
 
 def _say(said: int, text: str) -> None:
@@ -297,3 +303,5 @@ def _private(path: str, flags: int) -> int:
 
 if __name__ == "__main__":
     main(sys.argv[1])
+    # All is written: the attempt is over when this process is gone, so do not tarry.
+    os._exit(0)
