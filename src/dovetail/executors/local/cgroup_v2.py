@@ -8,12 +8,14 @@ Knows keys of attempts, not jobs.
 from __future__ import annotations
 
 import errno
+import signal
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from dovetail.executors.local.cgroup_tree import TRIAL, cut, lets_in, mounts, own_folders
 from dovetail.executors.local.mechanism import Ability, counted, listed, read, write
+from dovetail.executors.local.processes import send
 
 MIB = 2**20
 PERIOD = 100_000
@@ -108,8 +110,12 @@ class Unified:
 
     def kill(self, key: str) -> None:
         """End all of them, and those they are about to start."""
-        with suppress(FileNotFoundError):
-            write(self._branch / key / "cgroup.kill", 1)
+        door = self._branch / key / "cgroup.kill"
+        if door.exists():
+            write(door, 1)
+        else:
+            # Before Linux 5.14. Called again until all are gone, it catches those they start.
+            send(self.members(key), signal.SIGKILL)
 
     def cpu_seconds(self, key: str) -> float:
         """Processor time used so far."""

@@ -94,7 +94,8 @@ class Fences:
 
     def thaw(self, key: str) -> None:
         """Let them go on."""
-        with suppress(FileNotFoundError):
+        # A group that is gone holds nobody.
+        with suppress(OSError):
             self._by[Ability.FREEZE].thaw(key)
 
     def members(self, key: str) -> list[int]:

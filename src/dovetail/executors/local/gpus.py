@@ -7,7 +7,7 @@ is what jobs are told to count by. Knows no jobs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 MIB = 2**20
 VENDOR = {"nvidia", "tesla", "geforce", "quadro", "graphics", "device"}
 SERIES = {"rtx", "gtx", "titan"}
+UNKNOWN = {0}
+"""The users of a device that does not answer: it is nobody's to give out."""
 VARIANTS = {"ti", "super", "ada"}
 
 
@@ -38,13 +40,19 @@ def gpus(visible: str | None = None) -> list[Gpu]:
     return found if visible is None else [gpu for gpu in found if _named(gpu, visible)]
 
 
-def users(gpu: Gpu) -> list[int]:
-    """The processes that compute on a device; outside our view of the machine they count too."""
+def users(devices: Sequence[Gpu]) -> list[set[int]]:
+    """For each device the processes that compute on it."""
     with _library() as library:
-        if library is None:
-            return []
+        return [UNKNOWN if library is None else _users(library, gpu) for gpu in devices]
+
+
+def _users(library: ModuleType, gpu: Gpu) -> set[int]:
+    try:
         handle = library.nvmlDeviceGetHandleByIndex(gpu.number)
-        return [int(each.pid) for each in library.nvmlDeviceGetComputeRunningProcesses(handle)]
+        found = library.nvmlDeviceGetComputeRunningProcesses(handle)
+    except library.NVMLError:
+        return UNKNOWN
+    return {int(each.pid) for each in found}
 
 
 def short_name(product: str) -> str:

@@ -52,8 +52,8 @@ class Machine:
         not those we know.
         """
         mask = 0
-        for place, gpu in enumerate(self.gpus):
-            if not held >> place & 1 and set(users(gpu)) - set(ours):
+        for place, there in enumerate(users(self.gpus) if self.gpus else ()):
+            if not held >> place & 1 and there - set(ours):
                 mask |= 1 << place
         return mask
 

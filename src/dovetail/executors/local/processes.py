@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
 import psutil
 
+REMAINS = (b"Z", b"X")
 GONE = (ProcessLookupError, PermissionError, FileNotFoundError)
 
 
@@ -60,20 +61,38 @@ def runs(pid: int) -> bool:
 
 def _look(pid: int) -> tuple[Identity, bool] | None:
     """A process, and whether only its remains are there."""
+    fields = _fields(pid)
+    if fields is None:
+        return None
+    return Identity(pid, int(fields[19]), boot()), fields[0] in REMAINS
+
+
+def _fields(pid: int) -> list[bytes] | None:
+    """What /proc says of a process, from its state on."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
+            return file.read().rpartition(b")")[2].split()
     except OSError:
         return None
-    return Identity(pid, int(fields[19]), boot()), fields[0] in (b"Z", b"X")
 
 
-def below(pid: int) -> list[int]:
+def families() -> dict[int, list[int]]:
+    """Every process's children, those that have ended left out."""
+    found: dict[int, list[int]] = {}
+    for pid in psutil.pids():
+        fields = _fields(pid)
+        if fields is not None and fields[0] not in REMAINS:
+            found.setdefault(int(fields[1]), []).append(pid)
+    return found
+
+
+def below(pid: int, children: Mapping[int, list[int]]) -> list[int]:
     """All descendants of a process."""
-    try:
-        return [each.pid for each in psutil.Process(pid).children(recursive=True)]
-    except psutil.Error:
-        return []
+    found = list(children.get(pid, ()))
+    for each in found:
+        # Numbers given out anew while the list was made could lead round in a circle.
+        found += [child for child in children.get(each, ()) if child not in found]
+    return found
 
 
 def of_session(session: int) -> list[int]:

@@ -149,7 +149,8 @@ class Run:
         """Freeze it, again if need be; does it stand still?"""
         if not self._runs() or self._stop is not None:
             return False
-        self._fences.freeze(self.key)
+        with suppress(OSError):
+            self._fences.freeze(self.key)
         return self._fences.frozen(self.key)
 
     def _finish(self) -> Iterator[Report]:

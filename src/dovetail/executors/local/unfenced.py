@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -19,6 +20,8 @@ from dovetail.executors.local.mechanism import Ability
 from dovetail.executors.local.processes import Identity
 
 MIB = 2**20
+FRESH = 0.3
+"""Seconds for which a look at all processes is good enough to watch memory by."""
 ROUNDS = 10
 """Times a list of processes is gone through again because it grew meanwhile."""
 
@@ -33,6 +36,8 @@ class Unfenced:
         self._shims: dict[str, Identity] = {}
         self._limits: dict[str, int] = {}
         self._exceeded: set[str] = set()
+        self._looked = float("-inf")
+        self._families: dict[int, list[int]] = {}
 
     def know(self, key: str, shim: Identity) -> None:
         """Whose descendants the processes are."""
@@ -80,7 +85,7 @@ class Unfenced:
         if shim is None:
             return []
         if processes.alive(shim):
-            return [pid for pid in processes.below(shim.pid) if processes.runs(pid)]
+            return processes.below(shim.pid, processes.families())
         # Without the shim only those that stayed in its session can be told from others. After a
         # reboot the number may be another session's.
         same_boot = shim.boot == processes.boot() and not processes.runs(shim.pid)
@@ -103,7 +108,7 @@ class Unfenced:
         limit = self._limits.get(key, 0) * MIB
         if not limit or key in self._exceeded:
             return key in self._exceeded
-        members = self.members(key)
+        members = self._lately_members(key)
         # The exact measure is slow, and needed only where the rough one alarms.
         if processes.resident(members) > limit and processes.proportional(members) > limit:
             self._exceeded.add(key)
@@ -115,6 +120,14 @@ class Unfenced:
         self._limits.pop(key, None)
         self._exceeded.discard(key)
         return True
+
+    def _lately_members(self, key: str) -> list[int]:
+        """The processes as of a moment ago: one look at the machine serves all attempts."""
+        now = time.monotonic()
+        if now - self._looked > FRESH:
+            self._looked, self._families = now, processes.families()
+        shim = self._shims.get(key)
+        return [] if shim is None else processes.below(shim.pid, self._families)
 
     def _signal(self, key: str, number: signal.Signals) -> None:
         done: set[int] = set()
