@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, settings
 
 from dovetail.core.scheduler import Scheduler
 
-# The workbench and the reader of one-line rows serve every folder.
+# The workbench, the reader of one-line rows and the contracts serve every folder.
 sys.path.append(str(Path(__file__).parent / "core"))
-pytest.register_assert_rewrite("rows", "workbench")
+sys.path.append(str(Path(__file__).parent / "contracts"))
+pytest.register_assert_rewrite("rows", "workbench", "executor_contract")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 

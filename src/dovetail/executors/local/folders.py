@@ -1,0 +1,129 @@
+"""The folder of an attempt, and the files that shim, job and executor meet in.
+
+    <data>/attempts/<job>-<number>/    of whoever runs the controller
+        launch.json  state.json  claim  log  log.1 ...
+        job/                           of the job's owner, who alone may write here
+            progress  checkpoint
+
+Where jobs belong to others than the controller, only `job/` is theirs: what a root process signals
+and replaces must not be up to them. Paths are made of numbers alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dovetail.executors.local.processes import Identity
+from dovetail.executors.protocol import Attempt, Launch
+
+#: others may pass through, to their own folder, but not look around
+PASSABLE, PRIVATE = 0o711, 0o700
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The paths of one attempt."""
+
+    path: Path
+
+    @property
+    def state(self) -> Path:
+        """What the shim wrote."""
+        return self.path / "state.json"
+
+    @property
+    def job(self) -> Path:
+        """The owner's part."""
+        return self.path / "job"
+
+    @property
+    def progress(self) -> Path:
+        """Where the job says how far it is."""
+        return self.job / "progress"
+
+    @property
+    def checkpoint(self) -> Path:
+        """Its existence asks the job to save itself."""
+        return self.job / "checkpoint"
+
+    def make(self, owner: tuple[int, int] | None) -> None:
+        """Make it; `FileExistsError`: this attempt was started before."""
+        theirs = owner is not None and os.geteuid() == 0
+        mode = PASSABLE if theirs else PRIVATE
+        _passable(self.path.parent, mode)
+        self.path.mkdir(mode)
+        self.path.chmod(mode)
+        self.job.mkdir(PRIVATE)
+        if owner is not None and theirs:
+            os.chown(self.job, *owner)
+
+    def write(self, launch: Mapping[str, Any]) -> None:
+        """Leave word for the shim."""
+        file = os.open(self.path / "launch.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(file, "w") as text:
+            json.dump(launch, text)
+
+    def claimed_by(self) -> Identity | None:
+        """The shim that began; None: none did, and now none ever will."""
+        claim = self.path / "claim"
+        with suppress(FileExistsError):
+            os.close(os.open(claim, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        try:
+            said = json.loads(claim.read_text())
+            return Identity(said["pid"], said["started"], said["boot"])
+        except (ValueError, KeyError):
+            return None
+
+    def ask_for_checkpoint(self) -> None:
+        """Touch the file, whatever the owner has put in its place."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with suppress(OSError):
+            os.close(os.open(self.checkpoint, flags, 0o644))
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the shim wrote down last."""
+
+    phase: str
+    #: the command's process group, once it runs
+    group: Identity | None = None
+    code: int | None = None
+    signal: int | None = None
+    reason: str = ""
+
+
+def folder_of(data: Path, attempt: Attempt) -> Folder:
+    """Where an attempt keeps its files."""
+    job, number = int(attempt.job), int(attempt.number)
+    return Folder(data / "attempts" / f"{job}-{number}")
+
+
+def agrees(launch: Launch, folder: Folder) -> bool:
+    """Does the launch name this folder, or leave it to us?"""
+    return launch.folder in (Path(), folder.path)
+
+
+def read_state(path: Path) -> State | None:
+    """The state in a file; None: the shim has written none."""
+    try:
+        said = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    group = None
+    if "group" in said:
+        group = Identity(said["group"], said["group_started"], said["boot"])
+    how = {name: said[name] for name in ("code", "signal", "reason") if name in said}
+    return State(said["phase"], group, **how)
+
+
+def _passable(folder: Path, mode: int) -> None:
+    folder.mkdir(mode, parents=True, exist_ok=True)
+    if mode == PASSABLE and folder.stat().st_mode & 0o111 != 0o111:
+        folder.chmod(PASSABLE)
