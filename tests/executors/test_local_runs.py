@@ -125,6 +125,10 @@ def test_what_a_command_leaves_behind_ends_with_it(fenced: LocalRig) -> None:
     assert not psutil.pid_exists(int(fenced.log()))
 
 
+def test_a_child_that_writes_without_end_does_not_hide_the_end(local: LocalRig) -> None:
+    assert local.run("sh", "-c", "yes & sleep 0.2; exit 6", log_bytes=100_000).code == 6
+
+
 def test_a_job_is_asked_for_a_checkpoint_and_ends_in_its_own_way(local: LocalRig) -> None:
     words = 'trap "ls $DOVETAIL_CHECKPOINT; exit 5" TERM; echo ready; while :; do sleep 0.05; done'
     local.running("sh", "-c", words)
