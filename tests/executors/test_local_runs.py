@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import psutil
 import pytest
 from executor_contract import Does, small, steps, until
 from local_rig import COUNT, INSIST, PYTHON, LocalRig, local_rig
 
+from dovetail.executors.local.processes import alive, identify, runs
 from dovetail.executors.local.progress import CHUNK, Listener
 from dovetail.executors.protocol import Advanced, Attempt, Ended
 
@@ -110,19 +110,24 @@ def test_no_descendant_is_left_of_a_job_that_ignores_being_asked(fenced: LocalRi
     # One child in the group, and one that left session, group and parents.
     fenced.running("sh", "-c", f"setsid sh -c 'echo away; sleep 50 & sleep 60' & {INSIST}")
     fenced.said("away")
-    processes = [psutil.Process(pid) for pid in fenced.members()]
+    # The short sleeps among them come and go.
+    processes = [found for pid in fenced.members() if (found := identify(pid))]
     assert len(processes) >= 4
     fenced.executor.stop(FIRST, 0.2)
     assert fenced.ended() == Ended(
         FIRST, None, signal.SIGKILL, "did not end within 0.2 s of being asked to"
     )
-    assert not any(process.is_running() for process in processes)
+    assert not any(map(alive, processes))
 
 
 def test_what_a_command_leaves_behind_ends_with_it(fenced: LocalRig) -> None:
     fenced.start("sh", "-c", "setsid sleep 60 & echo $!; exit 4")
     assert fenced.ended().code == 4
-    assert not psutil.pid_exists(int(fenced.log()))
+    assert not runs(int(fenced.log()))
+
+
+def test_a_child_that_writes_without_end_does_not_hide_the_end(local: LocalRig) -> None:
+    assert local.run("sh", "-c", "yes & sleep 0.2; exit 6", log_bytes=100_000).code == 6
 
 
 def test_a_job_is_asked_for_a_checkpoint_and_ends_in_its_own_way(local: LocalRig) -> None:

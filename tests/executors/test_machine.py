@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import psutil
 import pytest
@@ -11,8 +12,12 @@ from hypothesis import strategies as some
 
 from dovetail.executors.local import detect, gpus
 from dovetail.executors.local.cores import Cores
+from dovetail.executors.local.folders import Folder
 from dovetail.executors.local.gpus import Gpu, short_name
 from dovetail.executors.local.machine import Machine
+from dovetail.executors.local.surroundings import surroundings
+from dovetail.executors.protocol import Attempt, Launch
+from dovetail.model.allocation import Part, allocation_of
 from dovetail.model.cluster import Cluster, Node
 from dovetail.model.errors import UserError
 
@@ -60,12 +65,35 @@ def test_products_have_short_names(product: str, name: str) -> None:
     assert short_name(product) == name
 
 
-def test_real_gpus_are_told_by_the_numbers_of_the_driver() -> None:
-    devices = (Gpu(2, "h100", 81559, "GPU-a"), Gpu(5, "h100", 81559, "GPU-b"))
-    machine = Machine(Node("n", 2, type="h100"), (0,), devices)
+def with_gpus(*numbers: int) -> Machine:
+    devices = tuple(Gpu(number, "h100", 81559, f"GPU-{number}") for number in numbers)
+    return Machine(Node("n", len(devices), type="h100"), (0,), devices)
+
+
+def test_real_gpus_are_told_by_the_numbers_of_the_driver(tmp_path: Path) -> None:
+    machine = with_gpus(2, 5)
     assert machine.numbers(0b11) == [2, 5]
-    assert machine.numbers(0b10) == [5]
     assert not machine.capabilities.suspend_frees_gpu
+    held = allocation_of((Part(0, 0b10),))
+    launch = Launch(Attempt(1, 1), "x", ("true",), held, tmp_path)
+    seen = surroundings(launch, machine, Folder(tmp_path), "")
+    assert seen["CUDA_VISIBLE_DEVICES"] == "5"
+    assert seen["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
+    assert "DOVETAIL_VIRTUAL_GPUS" not in seen
+
+
+def test_gpus_that_do_not_answer_count_as_used_unless_we_hold_them() -> None:
+    assert with_gpus(97, 98).used_by_others([]) == 0b11
+    assert with_gpus(97, 98).used_by_others([], held=0b10) == 0b01
+    assert detect(virtual=2).used_by_others([]) == 0
+
+
+@pytest.mark.skipif(not gpus.gpus(), reason="there is no NVIDIA GPU")
+def test_a_gpu_is_found_with_its_memory_and_can_be_left_out() -> None:
+    machine = detect()
+    assert machine.node.type != "cpu" and machine.node.gpu_memory > 1000
+    assert gpus.gpus("") == []
+    assert gpus.gpus(machine.gpus[0].identifier) == [machine.gpus[0]]
 
 
 # ---- cores ----------------------------------------------------------------------------------

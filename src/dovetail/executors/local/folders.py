@@ -107,7 +107,7 @@ def folder_of(data: Path, attempt: Attempt) -> Folder:
 
 def agrees(launch: Launch, folder: Folder) -> bool:
     """Does the launch name this folder, or leave it to us?"""
-    return launch.folder in (Path(), folder.path)
+    return launch.folder == Path() or launch.folder.resolve() == folder.path
 
 
 def read_state(path: Path) -> State | None:

@@ -16,13 +16,15 @@ import json
 import os
 import select
 import signal
+import stat
 import sys
 import time
 from typing import Any, NoReturn
 
 SUBREAPER, DEATH_SIGNAL = 36, 1
 """Numbers of prctl: inherit orphans; be told when the parent dies."""
-CHUNK = 65536
+CHUNK, ROUNDS = 65536, 64
+"""Bytes read at once, and how often in a row: more than a pipe holds."""
 
 
 def main(folder: str) -> None:
@@ -109,14 +111,19 @@ class Log:
 
     def _open(self) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        self._file = os.open("log", flags, 0o600)
+        try:
+            self._file = os.open("log", flags, 0o600)
+        except OSError:
+            # A full disk costs output, not the job. After as much again there may be room.
+            self._file = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         self._written = os.fstat(self._file).st_size
-        if self._owner and os.geteuid() == 0:
+        if self._owner and os.geteuid() == 0 and stat.S_ISREG(os.fstat(self._file).st_mode):
             os.fchown(self._file, *self._owner)
 
     def drain(self, reader: int) -> bool:
-        """Keep all that can be read now; False: nobody will write any more."""
-        while True:
+        """Keep what can be read now; False: nobody will write any more."""
+        # Not for ever: who writes without end must not keep us from seeing the command's end.
+        for _ in range(ROUNDS):
             try:
                 text = os.read(reader, CHUNK)
             except BlockingIOError:
@@ -124,13 +131,13 @@ class Log:
             if not text:
                 return False
             self._keep(text)
+        return True
 
     def _keep(self, text: bytes) -> None:
         while text:
             if self._written >= self._size:
                 self._rotate()
             part = text[: self._size - self._written]
-            # A full disk costs output, not the job.
             with contextlib.suppress(OSError):
                 os.write(self._file, part)
             self._written += len(part)
@@ -140,10 +147,11 @@ class Log:
         os.close(self._file)
         names = ["log", *(f"log.{number}" for number in range(1, self._files))]
         for older, newer in zip(reversed(names[1:]), reversed(names[:-1]), strict=True):
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError):
                 os.replace(newer, older)
         if self._files == 1:
-            os.unlink("log")
+            with contextlib.suppress(OSError):
+                os.unlink("log")
         self._open()
 
 
