@@ -13,12 +13,13 @@ from dovetail.core import storing
 from dovetail.core.books import RUNNING, STARTING, STOPPING, SUSPENDED, WAITING, Books
 from dovetail.core.lifecycle import move
 from dovetail.model import event as events
-from dovetail.model.allocation import NOTHING, Allocation, allocation_of
+from dovetail.model.allocation import NOTHING, Allocation, Difference, allocation_of, classify
 from dovetail.model.event import ORDER, Event
 from dovetail.model.job import Job, Status
 from dovetail.model.plan import EMPTY, Action, Plan, Reason, Reject
 
 DONE = Status.DONE
+SAME_DEVICES = (Difference.NONE, Difference.IN_PLACE)
 
 _new = tuple.__new__
 """Makes a named tuple in half the time of calling its class; for the hot path only."""
@@ -133,7 +134,9 @@ class Scheduler(Books):
         job = self.jobs.get(event.job)
         if job is None or job.status is not STARTING:
             return
-        if event.allocation != job.allocation:
+        assert job.allocation is not None
+        if classify(event.allocation, job.allocation) not in SAME_DEVICES:
+            # Amounts may have been changed while it was starting: ours are the later ones.
             self._correct(job, event.allocation)
         move(job, RUNNING)
         job.since = self.now

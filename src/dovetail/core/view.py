@@ -16,7 +16,7 @@ Amounts = tuple[int, int, int]
 class View:
     """The domain an ordering ranks in, at one moment."""
 
-    __slots__ = ("capacity", "cluster", "costs", "free", "gpus", "held", "jobs", "now")
+    __slots__ = ("capacity", "cluster", "costs", "free", "gpus", "held", "jobs", "now", "of")
 
     def __init__(self, cluster: Cluster, costs: Costs) -> None:
         self.now = 0.0
@@ -32,8 +32,9 @@ class View:
         )
         #: jobs waiting or running, by id
         self.jobs: dict[int, Job] = {}
-        #: what each tenant holds
+        #: what each tenant holds, and what of it is each job's
         self.held: dict[str, Amounts] = {}
+        self.of: dict[int, Amounts] = {}
         #: what was free when the latest decision began, for orders by what is free
         self.free: Amounts = (0, 0, 0)
 
@@ -57,11 +58,15 @@ class View:
         self.free = (cluster.idle * 1000, cpu, memory)
 
     def hold(self, job: Job, sign: int) -> None:
-        """Add (1) or subtract (-1) a job's allocation to what its tenant holds."""
-        assert job.virtual is not None
+        """Add (1) a job's allocation to what its tenant holds, or subtract (-1) what was added."""
+        if sign > 0:
+            held = job.virtual
+            assert held is not None
+            self.of[job.id] = (held.milli_gpus, held.cpu, held.memory)
+        own = self.of[job.id] if sign > 0 else self.of.pop(job.id)
         gpus, cpu, memory = self.held.get(job.spec.tenant, (0, 0, 0))
         self.held[job.spec.tenant] = (
-            gpus + sign * job.virtual.milli_gpus,
-            cpu + sign * job.virtual.cpu,
-            memory + sign * job.virtual.memory,
+            gpus + sign * own[0],
+            cpu + sign * own[1],
+            memory + sign * own[2],
         )

@@ -110,9 +110,14 @@ class Arranged:
     def curve(self, job: Job, node: int) -> Curve | None:
         """The curve of a job that takes part in arrangements, or None."""
         choices: tuple[Option, ...] = job.lane.options
-        if not choices[0].plain or choices[0].asks[0].gpus != 1 or choices[0].mode:
+        request = job.spec.request
+        group = request.alternatives[0].groups[0]
+        if not choices[0].plain or group.each.gpus != 1 or group.least < group.most:
             return None
-        return self.curves.of(job.spec.model, node, job.spec.request.alternatives[0].groups[0].each)
+        if len(request.alternatives) > 1 or len(request.modes) > 1:
+            # Which of them it is to be was decided with the place.
+            return None
+        return self.curves.of(job.spec.model, node, group.each)
 
     def capacity_changed(self) -> None:
         """Nodes or holdings changed: look at all of them."""

@@ -184,6 +184,9 @@ class Index:
         if not self._preempts or not self.waiting:
             return
         self.view.now = now
+        if any(self.ranked):
+            # Whether anybody needed to see them before must not matter.
+            self.list_running()
         for slope, running in self.ranked.items():
             if slope:
                 jobs = [entry[3] for entry in running]
@@ -217,6 +220,7 @@ class Index:
             if job.entry is not None:
                 job.lane.drop(job)
             if self._preempts:
+                self._unlisted.pop(job.id, None)
                 self._may_be_displaced(job, now)
         elif job.entry is not None:
             job.lane.pull(job)
@@ -229,6 +233,9 @@ class Index:
         if job.entry is not None and job.lane.slope:
             job.lane.drop(job)
             self._may_be_displaced(job, now)
+        if self._by_tenant:
+            self.view.hold(job, -1)
+            self.view.hold(job, 1)
 
     def capacity_changed(self) -> None:
         """Look at every lane in the next walk."""
