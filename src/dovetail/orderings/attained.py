@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 from dovetail.core.ordering import Ordering
 from dovetail.core.view import View
@@ -55,6 +56,7 @@ class LeastAttained(Ordering):
     thresholds: tuple[float, ...] = ()
     #: waits longer than this many times its run time bring a job back to the first queue; 0: never
     promote: float = 0.0
+    steady: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -81,6 +81,12 @@ class Index:
         #: what the next walk must look at: everything, or only lanes with new heads
         self._everything = False
         self._fresh: dict[Lane, None] = {}
+        #: jobs that began to wait since the order was last settled
+        self._newcomers = 0
+        #: devices that were idle then; -1: since then ranks or capacity changed by themselves
+        self._calm = -1
+        #: does a job rank no worse for being started and no better for being stopped?
+        self._steady = ordering.steady
         self._turns: list[tuple[float, int, Entry]] = []
 
     # ---- keeping the index current -----------------------------------------------------------
@@ -123,6 +129,7 @@ class Index:
             self.timed = True
             self.advance(now)
         self.waiting += 1
+        self._newcomers += 1
         entry = job.entry = (self._key(job, view), spec.submit, spec.id, job)
         heappush(lane.waiting, entry)
         self._open[lane] = self._fresh[lane] = None
@@ -163,6 +170,10 @@ class Index:
         drift = key - lane.slope * now if lane.slope else key
         entry = job.entry = (drift, spec.submit, spec.id, job)
         insort(lane.running, entry)
+        if job.rate != 1.0:
+            # What it loses by running at another rate may cost it its rank.
+            self._steady = False
+            self._calm = -1
         if self._watches:
             self._watch(job)
 
@@ -211,7 +222,7 @@ class Index:
 
     def changed(self, job: Job, now: float) -> None:
         """Ask for the key of one job again."""
-        self._everything = True
+        self.capacity_changed()
         self.view.now = now
         if job.virtual is not None:
             if job.entry is not None:
@@ -231,8 +242,9 @@ class Index:
             self._may_be_displaced(job, now)
 
     def capacity_changed(self) -> None:
-        """Look at every lane in the next walk."""
+        """Look at every lane in the next walk, however little is free."""
         self._everything = True
+        self._calm = -1
 
     def advance(self, now: float) -> None:
         """Bring keys that change with time up to date."""
@@ -240,7 +252,7 @@ class Index:
         pause = self._pause
         if pause is not None and int(now // pause) != self._grid:
             self._grid = int(now // pause)
-            self._everything = True
+            self.capacity_changed()
             self._rekey(now)
         while self._turns and self._turns[0][0] <= now:
             entry = heappop(self._turns)[2]
@@ -257,6 +269,9 @@ class Index:
     def settled(self) -> None:
         """The plan was carried out: nothing needs looking at until something changes."""
         self._everything = False
+        self._newcomers = 0
+        if self._steady:
+            self._calm = self.view.cluster.idle
         if self._fresh:
             self._fresh = {}
 
