@@ -180,7 +180,19 @@ class Cluster:
         Closed nodes take nothing new; `closed_too` is for what is there already in fact.
         """
         masks, free, limited, done = self.masks, self.free, self.limited, 0
-        for part in allocation.parts:
+        parts = allocation[0]
+        if len(parts) == 1 and not limited and not self.closed:
+            # Nearly all jobs lie on one node, and whole devices are all there is to look at.
+            part = parts[0]
+            node, devices = part[0], part[1]
+            mask = masks[node]
+            if part[4] == WHOLE and mask & devices == devices:
+                masks[node] = mask ^ devices
+                count = devices.bit_count()
+                free[node] -= count
+                self.idle -= count
+                return
+        for part in parts:
             node, devices, share = part[0], part[1], part[4]
             mask = masks[node]
             if limited and not self.has(node, part.cpu, part.memory):
@@ -217,8 +229,8 @@ class Cluster:
 
     def release(self, allocation: Allocation) -> None:
         """Give back all parts."""
-        masks, free, closed, gained = self.masks, self.free, self.closed, 0
-        for part in allocation.parts:
+        masks, free, closed, limited, gained = self.masks, self.free, self.closed, self.limited, 0
+        for part in allocation[0]:
             node, devices = part[0], part[1]
             if part[4] == WHOLE and node not in closed:
                 masks[node] |= devices
@@ -227,7 +239,7 @@ class Cluster:
                 gained += count
             else:
                 self._release_slowly(part)
-            if self.limited:
+            if limited:
                 self.cpu[node] += part.cpu if self.limits_cpu else 0
                 self.memory[node] += part.memory if self.limits_memory else 0
         self.idle += gained

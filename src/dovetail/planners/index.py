@@ -122,15 +122,15 @@ class Index:
         """Let a job wait in its lane."""
         if self._lone is not None:
             self._seat()
-        spec, lane, view = job.spec, job.lane, self.view
+        spec, lane, view, number = job.spec, job.lane, self.view, job.id
         view.now = now
-        view.jobs[spec.id] = job
+        view.jobs[number] = job
         if self._drifts and not self.timed:
             self.timed = True
             self.advance(now)
         self.waiting += 1
         self._newcomers += 1
-        entry = job.entry = (self._key(job, view), spec.submit, spec.id, job)
+        entry = job.entry = (self._key(job, view), spec[2], number, job)
         heappush(lane.waiting, entry)
         self._open[lane] = self._fresh[lane] = None
         if self._watches:
@@ -154,8 +154,9 @@ class Index:
 
         Nor can one that waits where ranks get worse with running: it does not run, but would drift.
         """
-        called_off = job.awaits and job.lane.slope <= 0
-        if not job.spec.resumable or not (job.status is RUNNING or called_off):
+        if not job.spec.resumable:
+            return
+        if job.status is not RUNNING and not (job.awaits and job.lane.slope <= 0):
             return
         if self._lists_late:
             self._unlisted[job.id] = job
@@ -164,11 +165,11 @@ class Index:
 
     def _list(self, job: Job, now: float) -> None:
         """List a running job among those that may be displaced, by its key at that time."""
-        spec, lane, view = job.spec, job.lane, self.view
+        lane, view = job.lane, self.view
         view.now = now
-        key = self._key(job, view)
-        drift = key - lane.slope * now if lane.slope else key
-        entry = job.entry = (drift, spec.submit, spec.id, job)
+        key, slope = self._key(job, view), lane.slope
+        drift = key - slope * now if slope else key
+        entry = job.entry = (drift, job.spec[2], job.id, job)
         insort(lane.running, entry)
         if job.rate != 1.0:
             # What it loses by running at another rate may cost it its rank.
@@ -288,7 +289,8 @@ class Index:
 
     def _unqueue(self, job: Job) -> None:
         """Take a waiting job out of the queue."""
-        self._seat()
+        if self._lone is not None:
+            self._seat()
         lane = job.lane
         self.waiting -= 1
         if lane.waiting[0] is job.entry and not lane.dead:
@@ -372,7 +374,9 @@ class Index:
         self.ordering.restore(state["ordering"])
         entries: dict[int, Entry] = {}
         for job in jobs:
-            self._reinstate(job, _key(state["keys"].get(str(job.spec.id))))
+            key = state["keys"].get(str(job.spec.id))
+            # Keys that went through JSON come back as lists.
+            self._reinstate(job, tuple(key) if isinstance(key, list) else key)
             if job.entry is not None:
                 entries[job.spec.id] = job.entry
         self._turns = [(at, number, entries[number]) for at, number in state["turns"]]
@@ -395,8 +399,3 @@ class Index:
         if key is not None:
             entry = job.entry = (key, job.spec.submit, job.spec.id, job)
             insort(lane.running, entry)
-
-
-def _key(stored: Any) -> Any:
-    """Keys that went through JSON come back as lists."""
-    return tuple(stored) if isinstance(stored, list) else stored

@@ -20,6 +20,9 @@ from dovetail.model.job import Job
 from dovetail.model.plan import Action, Change, Start, Stop
 from dovetail.planners.walk import Head, Walk, following
 
+_new = tuple.__new__
+"""Makes a named tuple in half the time of calling its class; for the hot path only."""
+
 
 class Preemptive(Walk):
     """Plans one domain by walking the order of all its jobs, running ones included."""
@@ -103,10 +106,13 @@ class Displacing:
         if len(ranked) == 1:
             # One list of them all: it is in order already.
             ((slope, running),) = ranked.items()
-            index = -1 - len(self._last_first)
-            if len(running) < -index:
+            known = len(self._last_first)
+            if known == len(running):
                 return False
-            self._last_first.append(self._as_of_now(running[index], slope))
+            entry = running[-1 - known]
+            if slope:
+                entry = (entry[0] + slope * self._rank_time, entry[1], entry[2], entry[3])
+            self._last_first.append(entry)
             return True
         tails = self._tails
         if tails is None:
@@ -134,7 +140,7 @@ class Displacing:
     def stops(self, back: set[int]) -> list[Action]:
         """The displaced jobs that were not admitted again."""
         return [
-            Stop(number, f"displaced by {winner.spec.name}")
+            _new(Stop, (number, f"displaced by {winner.spec[1]}"))
             for number, (_, winner) in self.gone.items()
             if number not in back
         ]
@@ -218,7 +224,7 @@ class ByCount(Displacing):
             (job,), ((number, lane),) = left, admitted
             if job.lane is lane and len(_held(job).parts) == 1:
                 # One leaves and its like comes: nothing else is free, so there is but one place.
-                return [Start(number, _held(job))]
+                return [_new(Start, (number, _held(job), "fits", ()))]
         draft = Draft(cluster, planner.placement)
         for job in left:
             draft.release(_held(job))
@@ -226,8 +232,8 @@ class ByCount(Displacing):
         for number, lane in admitted:
             found = draft.find(lane.options)
             assert found is not None, "a relaxed placement refused a job that fits by count"
-            starts.append(Start(number, found))
-            if len(admitted) > 1:
+            starts.append(_new(Start, (number, found, "fits", ())))
+            if len(starts) < len(admitted):
                 draft.take(found)
         return starts
 
