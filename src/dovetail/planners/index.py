@@ -154,9 +154,8 @@ class Index:
 
         Nor can one that waits where ranks get worse with running: it does not run, but would drift.
         """
-        if not job.spec.resumable:
-            return
-        if job.status is not RUNNING and not (job.awaits and job.lane.slope <= 0):
+        called_off = job.status is not RUNNING and job.awaits and job.lane.slope <= 0
+        if not job.spec.resumable or not (job.status is RUNNING or called_off):
             return
         if self._lists_late:
             self._unlisted[job.id] = job

@@ -27,12 +27,37 @@ _new = tuple.__new__
 class Preemptive(Walk):
     """Plans one domain by walking the order of all its jobs, running ones included."""
 
-    def walk(self, heads: list[Head]) -> list[Action]:
-        """Admit heads in order, displacing what ranks behind."""
+    def _heads(self) -> list[Head]:
+        """Where counts suffice, only heads that fit, or rank before the last running job."""
         if self._unlisted:
             self.list_running()
         if self._seen_lanes < len(self._lanes):
             self._by_count = self._counts_suffice()
+        if not self._by_count:
+            return super()._heads()
+        idle, last = self.view.cluster.idle, self._last()
+        heads: list[Head] = []
+        for lane in self._open if self._everything else self._fresh:
+            if lane.waiting:
+                first = lane.waiting[0]
+                if lane.size <= idle or (last is not None and first < last):
+                    heads.append((0.0, first, lane, None))
+        return heads
+
+    def _last(self) -> Entry | None:
+        """The last of the running jobs, with its rank as of now."""
+        last, now = None, self.rank_time
+        for slope, running in self.ranked.items():
+            if running:
+                entry = running[-1]
+                if slope:
+                    entry = (entry[0] + slope * now, entry[1], entry[2], entry[3])
+                if last is None or entry > last:
+                    last = entry
+        return last
+
+    def walk(self, heads: list[Head]) -> list[Action]:
+        """Admit heads in order, displacing what ranks behind."""
         if not self._by_count:
             return ByPlace(self, heads).walk()
         return ByCount(self, heads).walk(self._calm, self._newcomers, self._fresh)
@@ -161,10 +186,8 @@ class ByCount(Displacing):
         now: whoever was admitted since ranks before, so no more devices are behind. Hence the walk
         is over there, once the one newcomer in a `fresh` lane has been looked at.
         """
-        idle = self.planner.view.cluster.idle
-        heads = self._promising(idle)
-        if not heads:
-            return []
+        idle, heads = self.planner.view.cluster.idle, self.heads
+        heapify(heads)
         looked_at: list[Head] | None = heads[:]
         if newcomers > 1:
             calm = -1
@@ -205,16 +228,6 @@ class ByCount(Displacing):
                 if after is not None:
                     heappush(heads, (0.0, *after))
         return [*self.stops(back), *self._place(admitted, back)]
-
-    def _promising(self, idle: int) -> list[Head]:
-        """The heads that fit as it is, or that rank before the last of the running jobs."""
-        if self._last_first or self._extend():
-            last = self._last_first[0]
-            self.heads = [head for head in self.heads if head[2].size <= idle or head[1] < last]
-        else:
-            self.heads = [head for head in self.heads if head[2].size <= idle]
-        heapify(self.heads)
-        return self.heads
 
     def _place(self, admitted: list[tuple[int, Lane]], back: set[int]) -> list[Action]:
         planner = self.planner
