@@ -319,7 +319,7 @@ class Books:
         self._occupy(job, domain, action[1], False)
         starts = job.starts
         if starts:
-            job.overhead = self.costs.start(job.spec[6], starts)
+            job.overhead = self.costs.start(job.spec.model, starts)
         else:
             job.overhead = self.costs.first_start
             job.first_start = now
