@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dovetail.core.lifecycle import FINAL, move
+from dovetail.core.lifecycle import move
 from dovetail.core.protocols import Planner, Predictor, Speed, Tenancy
 from dovetail.model.allocation import NOTHING, Allocation, Difference, Part, classify
 from dovetail.model.cluster import Cluster
@@ -89,7 +89,7 @@ class Books:
         if held is not None:
             if job.status is RUNNING:
                 self._count(job, held)
-            planner = self._due.get(job.home) or self._planner(job.home)
+            planner = self._sole or self._planner(job.home)
             planner.left(job, self.now, done)
             self.cluster.release(held)
             if not self._whole:
@@ -108,15 +108,18 @@ class Books:
 
     def _count(self, job: Job, held: Allocation) -> None:
         """Add the present run to a job's counters."""
-        now, overhead, served = self.now, job.overhead, self.served
+        now, overhead = self.now, job.overhead
         ran = now - job.since
+        job.since = now
         job.run_time += ran
-        if ran > overhead:
+        if not overhead:
+            job.attained += ran * job.rate
+        elif ran > overhead:
             job.attained += (ran - overhead) * job.rate
             job.overhead = 0.0
         else:
             job.overhead = overhead - ran
-        job.since = now
+        served = self.served
         served[0] += ran * held[3]
         if self.cluster.limited:
             served[1] += ran * held.cpu
@@ -133,9 +136,11 @@ class Books:
     def _wait_again(self, job: Job) -> None:
         move(job, WAITING)
         job.since = self.now
-        job.awaits = NOBODY
-        self.reserved.pop(job.spec.id, None)
-        self._planner(job.home).waits(job, self.now)
+        if not self._instant:
+            job.awaits = NOBODY
+            self.reserved.pop(job.id, None)
+        planner = self._sole or self._planner(job.home)
+        planner.waits(job, self.now)
 
     def _released(self, job: Job) -> None:
         """A stopping job's devices are free in fact: dispatch the starts that waited for them."""
@@ -194,8 +199,10 @@ class Books:
         """Carry out what frees; returns what jobs that change devices had before."""
         lifted: dict[int, Allocation] = {}
         for action in actions:
-            if isinstance(action, Stop):
+            if type(action) is Stop:
                 self._stop(action)
+            elif type(action) is Start:
+                continue
             elif isinstance(action, Suspend):
                 self._suspend(action)
             elif isinstance(action, Change):
@@ -221,7 +228,7 @@ class Books:
         return (action,)
 
     def _stop(self, action: Stop) -> None:
-        job = self.jobs[action.job]
+        job = self.jobs[action[0]]
         if job.status is STARTING and job.awaits:
             self._call_off(job)
             return
@@ -324,20 +331,20 @@ class Books:
 
     def _start(self, domain: int, action: Start) -> Action:
         """Let a waiting job run on its devices (or be about to)."""
-        job, now, costs = self.jobs[action[0]], self.now, self.costs
+        job, now = self.jobs[action[0]], self.now
         self._occupy(job, domain, action[1], False)
         starts = job.starts
         if starts:
-            job.overhead = costs.start(job.spec.model, starts)
+            job.overhead = self.costs.start(job.spec.model, starts)
         else:
-            job.overhead = costs.first_start
+            job.overhead = self.costs.first_start
             job.first_start = now
         job.starts = starts + 1
+        job.since = now
         if self._instant:
             move(job, RUNNING)
         else:
             self._begin(job)
-        job.since = now
         self._due[domain].started(job, now)
         return action if self._instant and self._whole else self._bound(job, action)
 
@@ -364,10 +371,9 @@ class Books:
 
     def _occupy(self, job: Job, domain: int, virtual: Allocation, closed_too: bool) -> None:
         """Bind an allocation of the domain's view and take it, or complain."""
-        job.virtual = virtual
         allocation = virtual if self._whole else self._bind(domain, virtual)
         self.cluster.take(allocation, closed_too)
-        job.allocation = allocation
+        job.virtual, job.allocation = virtual, allocation
         self.running += 1
         if self._even and not allocation[2]:
             job.rate = 1.0
@@ -405,23 +411,3 @@ class Books:
                 for part in held.parts
             )
         )
-
-    def validate(self) -> None:
-        """Check that the books agree with themselves. Run after every test."""
-        self.cluster.validate()
-        books = self.cluster.emptied()
-        for holding in self.holdings.values():
-            books.take(holding)
-        for job in self.jobs.values():
-            assert job.status not in FINAL, f"{job} ended but is still listed"
-            holds = job.status in (RUNNING, STARTING)
-            assert (job.allocation is not None) == holds, f"{job} holds {job.allocation}"
-            for held in (job.allocation, job.residual and job.residual[0]):
-                if held is not None:
-                    books.take(held)
-        assert books.masks == self.cluster.masks, "devices are lost or counted twice"
-        assert books.shared == self.cluster.shared, "device shares do not add up"
-        assert not self.cluster.limits_cpu or books.cpu == self.cluster.cpu, "CPU is lost"
-        assert not self.cluster.limits_memory or books.memory == self.cluster.memory
-        for domain in range(len(self.planners)):
-            self.tenancy.view(domain).validate()

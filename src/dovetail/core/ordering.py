@@ -33,6 +33,9 @@ class Ordering:
 
     #: whose keys are asked for again every `round` seconds: none, running or all
     rekeys: ClassVar[str] = "none"
+    #: does a job of rate 1 rank no worse for being started and no better for being stopped, and
+    #: does its rank get worse only at re-rankings and turns? Saying so spares walks much work
+    steady: ClassVar[bool] = False
     #: does `prefix` differ by tenant?
     by_tenant: ClassVar[bool] = False
     #: does the order depend on what is free? Then `score` is asked at every decision

@@ -11,7 +11,7 @@ from typing import Any
 
 from dovetail.core import storing
 from dovetail.core.books import RUNNING, STARTING, STOPPING, SUSPENDED, WAITING, Books
-from dovetail.core.lifecycle import move
+from dovetail.core.lifecycle import FINAL, move
 from dovetail.model import event as events
 from dovetail.model.allocation import NOTHING, Allocation, Difference, allocation_of, classify
 from dovetail.model.event import ORDER, Event
@@ -222,6 +222,26 @@ class Scheduler(Books):
             text = f"its devices are reserved; {names} must let go of them first"
             return Reason("releasing", text, tuple(sorted(found.awaits)))
         return Reason(str(found.status), f"it is {found.status}")
+
+    def validate(self) -> None:
+        """Check that the books agree with themselves. Run after every test."""
+        self.cluster.validate()
+        books = self.cluster.emptied()
+        for holding in self.holdings.values():
+            books.take(holding)
+        for job in self.jobs.values():
+            assert job.status not in FINAL, f"{job} ended but is still listed"
+            holds = job.status in (RUNNING, STARTING)
+            assert (job.allocation is not None) == holds, f"{job} holds {job.allocation}"
+            for held in (job.allocation, job.residual and job.residual[0]):
+                if held is not None:
+                    books.take(held)
+        assert books.masks == self.cluster.masks, "devices are lost or counted twice"
+        assert books.shared == self.cluster.shared, "device shares do not add up"
+        assert not self.cluster.limits_cpu or books.cpu == self.cluster.cpu, "CPU is lost"
+        assert not self.cluster.limits_memory or books.memory == self.cluster.memory
+        for domain in range(len(self.planners)):
+            self.tenancy.view(domain).validate()
 
     def snapshot(self) -> dict[str, Any]:
         """Everything needed to continue identically, as plain values."""

@@ -45,9 +45,12 @@ class View:
 
     def time_left(self, job: Job) -> float:
         """Believed seconds to the end if the job held devices from now on, restart included."""
-        if job.status is RUNNING or not job.starts:
-            return job.time_left(self.now, self.costs.first_start)
-        return job.time_left(self.now, self.costs.start(job.spec.model, job.starts))
+        if job.status is RUNNING:
+            return job.time_left(self.now)
+        restart, left = self.costs.first_start, job.expected - job.attained
+        if job.starts:
+            restart = self.costs.start(job.spec[6], job.starts)
+        return restart + (left if left > 0.0 else 0.0)
 
     def look_what_is_free(self) -> None:
         """Add up what is free on nodes that take work."""

@@ -68,9 +68,10 @@ class Records:
         rows, first = self._rows, job.first_start
         if reason:
             self.reason[len(self)] = reason
-        start = NEVER if first is None else first
-        counts = (job.preemptions, job.failures)
-        rows.append((job.spec, start, end, job.run_time, work, job.status, *counts))
+        if first is None:
+            first = NEVER
+        held, status = job.run_time, job.status
+        rows.append((job.spec, first, end, held, work, status, job.preemptions, job.failures))
         if len(rows) >= CHUNK:
             self.flush()
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 from dovetail.core.ordering import Ordering
 from dovetail.core.view import View
@@ -55,6 +56,7 @@ class LeastAttained(Ordering):
     thresholds: tuple[float, ...] = ()
     #: waits longer than this many times its run time bring a job back to the first queue; 0: never
     promote: float = 0.0
+    steady: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -77,10 +79,11 @@ class LeastAttained(Ordering):
         """Attained GPU-seconds, or (queue, waiting behind running, first start)."""
         if not self.thresholds:
             return job.service(view.now)
-        held = job.mark[0] if job.mark else 0.0
-        service = (job.held_for(view.now) - held) * job.spec.request.gpus
-        started = NEVER if job.first_start is None else job.first_start
-        return queue_of(service, self.thresholds), job.virtual is None, started
+        ran, started = job.held_for(view.now), job.first_start
+        if job.mark:
+            ran -= job.mark[0]
+        queue = bisect_right(self.thresholds, ran * job.spec[3].gpus + SLACK)
+        return queue, job.virtual is None, NEVER if started is None else started
 
     def turn(self, job: Job, view: View) -> float | None:
         """When a running job drops a queue, or a waiting one has waited enough."""
@@ -89,7 +92,7 @@ class LeastAttained(Ordering):
         held, waited = job.mark or (0.0, 0.0)
         ran = job.held_for(view.now) - held
         if job.virtual is not None:
-            gpus = job.spec.request.gpus
+            gpus = job.spec[3].gpus
             return next_drop(ran * gpus, gpus, view.now, self.thresholds)
         if job.first_start is None or not self.key_queue(ran, job):
             return None

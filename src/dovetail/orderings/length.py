@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from dovetail.core.ordering import Ordering
 from dovetail.core.view import View
@@ -32,6 +33,7 @@ class ShortestRemaining(Ordering):
     """Shortest remaining time first (SRTF), preemptive."""
 
     preempt: bool = True
+    steady: ClassVar[bool] = True
 
     def key(self, job: Job, view: View) -> float:
         """Seconds to the end if the job held devices from now on."""
@@ -47,6 +49,7 @@ class ShortestRemainingService(Ordering):
     """Shortest remaining service first (SRSF): remaining time times GPUs, preemptive."""
 
     preempt: bool = True
+    steady: ClassVar[bool] = True
 
     def key(self, job: Job, view: View) -> float:
         """GPU-seconds to the end."""

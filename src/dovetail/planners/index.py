@@ -81,6 +81,12 @@ class Index:
         #: what the next walk must look at: everything, or only lanes with new heads
         self._everything = False
         self._fresh: dict[Lane, None] = {}
+        #: jobs that began to wait since the order was last settled
+        self._newcomers = 0
+        #: devices that were idle then; -1: since then ranks or capacity changed by themselves
+        self._calm = -1
+        #: does a job rank no worse for being started and no better for being stopped?
+        self._steady = ordering.steady
         self._turns: list[tuple[float, int, Entry]] = []
 
     # ---- keeping the index current -----------------------------------------------------------
@@ -116,14 +122,15 @@ class Index:
         """Let a job wait in its lane."""
         if self._lone is not None:
             self._seat()
-        spec, lane, view = job.spec, job.lane, self.view
+        spec, lane, view, number = job.spec, job.lane, self.view, job.id
         view.now = now
-        view.jobs[spec.id] = job
+        view.jobs[number] = job
         if self._drifts and not self.timed:
             self.timed = True
             self.advance(now)
         self.waiting += 1
-        entry = job.entry = (self._key(job, view), spec.submit, spec.id, job)
+        self._newcomers += 1
+        entry = job.entry = (self._key(job, view), spec[2], number, job)
         heappush(lane.waiting, entry)
         self._open[lane] = self._fresh[lane] = None
         if self._watches:
@@ -147,7 +154,7 @@ class Index:
 
         Nor can one that waits where ranks get worse with running: it does not run, but would drift.
         """
-        called_off = job.awaits and job.lane.slope <= 0
+        called_off = job.status is not RUNNING and job.awaits and job.lane.slope <= 0
         if not job.spec.resumable or not (job.status is RUNNING or called_off):
             return
         if self._lists_late:
@@ -157,12 +164,16 @@ class Index:
 
     def _list(self, job: Job, now: float) -> None:
         """List a running job among those that may be displaced, by its key at that time."""
-        spec, lane, view = job.spec, job.lane, self.view
+        lane, view = job.lane, self.view
         view.now = now
-        key = self._key(job, view)
-        drift = key - lane.slope * now if lane.slope else key
-        entry = job.entry = (drift, spec.submit, spec.id, job)
+        key, slope = self._key(job, view), lane.slope
+        drift = key - slope * now if slope else key
+        entry = job.entry = (drift, job.spec[2], job.id, job)
         insort(lane.running, entry)
+        if job.rate != 1.0:
+            # What it loses by running at another rate may cost it its rank.
+            self._steady = False
+            self._calm = -1
         if self._watches:
             self._watch(job)
 
@@ -214,7 +225,7 @@ class Index:
 
     def changed(self, job: Job, now: float) -> None:
         """Ask for the key of one job again."""
-        self._everything = True
+        self.capacity_changed()
         self.view.now = now
         if job.virtual is not None:
             if job.entry is not None:
@@ -238,8 +249,9 @@ class Index:
             self.view.hold(job, 1)
 
     def capacity_changed(self) -> None:
-        """Look at every lane in the next walk."""
+        """Look at every lane in the next walk, however little is free."""
         self._everything = True
+        self._calm = -1
 
     def advance(self, now: float) -> None:
         """Bring keys that change with time up to date."""
@@ -247,7 +259,7 @@ class Index:
         pause = self._pause
         if pause is not None and int(now // pause) != self._grid:
             self._grid = int(now // pause)
-            self._everything = True
+            self.capacity_changed()
             self._rekey(now)
         while self._turns and self._turns[0][0] <= now:
             entry = heappop(self._turns)[2]
@@ -264,6 +276,9 @@ class Index:
     def settled(self) -> None:
         """The plan was carried out: nothing needs looking at until something changes."""
         self._everything = False
+        self._newcomers = 0
+        if self._steady:
+            self._calm = self.view.cluster.idle
         if self._fresh:
             self._fresh = {}
 
@@ -280,7 +295,8 @@ class Index:
 
     def _unqueue(self, job: Job) -> None:
         """Take a waiting job out of the queue."""
-        self._seat()
+        if self._lone is not None:
+            self._seat()
         lane = job.lane
         self.waiting -= 1
         if lane.waiting[0] is job.entry and not lane.dead:
@@ -364,7 +380,9 @@ class Index:
         self.ordering.restore(state["ordering"])
         entries: dict[int, Entry] = {}
         for job in jobs:
-            self._reinstate(job, _key(state["keys"].get(str(job.spec.id))))
+            key = state["keys"].get(str(job.spec.id))
+            # Keys that went through JSON come back as lists.
+            self._reinstate(job, tuple(key) if isinstance(key, list) else key)
             if job.entry is not None:
                 entries[job.spec.id] = job.entry
         self._turns = [(at, number, entries[number]) for at, number in state["turns"]]
@@ -387,8 +405,3 @@ class Index:
         if key is not None:
             entry = job.entry = (key, job.spec.submit, job.spec.id, job)
             insort(lane.running, entry)
-
-
-def _key(stored: Any) -> Any:
-    """Keys that went through JSON come back as lists."""
-    return tuple(stored) if isinstance(stored, list) else stored

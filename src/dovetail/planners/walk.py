@@ -108,7 +108,8 @@ class Walk(Index):
         if not self.waiting:
             return None
         if self._watches:
-            self.list_running()
+            if self._unlisted:
+                self.list_running()
             turns = self._turns
             while turns and turns[0][2][3].entry is not turns[0][2]:
                 heappop(turns)

@@ -28,7 +28,7 @@ class Oracle:
         """The true work."""
         if self.told is None:
             raise UserError("the oracle predictor only works in simulation; choose another")
-        return self.told(spec.id)
+        return self.told(spec[0])
 
     def quantiles(self, spec: JobSpec, levels: Sequence[float]) -> list[float]:
         """Certain: all quantiles are the truth."""

@@ -93,7 +93,8 @@ class Simulation:
                 coming = NEVER if arrival is None else arrival[0][2]
             self.now = now
             events += len(batch)
-            actions, wanted = step(now, batch)
+            plan = step(now, batch)
+            actions, wanted = plan[0], plan[1]
             if rare != breaking or wanted is not None:
                 wake = NEVER if wanted is None else wanted
                 rare = min(wake, breaking)

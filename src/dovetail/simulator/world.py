@@ -11,7 +11,7 @@ past to remember.
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from dovetail.core.protocols import Speed
@@ -23,6 +23,8 @@ from dovetail.model.plan import Action, Change, Resume, Start, Stop, Suspend
 from dovetail.model.trace import TraceJob
 
 NEVER = float("inf")
+MANY = 64
+"""So much that was called off is worth clearing away, if it is most of what is to come."""
 
 Coming = tuple[Any, ...]
 """(time, sequence, job, event, since, overhead, rate, allocation): what will happen to a job.
@@ -132,15 +134,18 @@ class World:
         """Carry a plan out."""
         for action in actions:
             if type(action) is Start:
-                number, allocation, _, awaits = action
-                if awaits:
+                # Named tuples are quicker read by place than unpacked.
+                if action[3]:
                     continue
-                if self._past and number in self._past:
-                    self._start_again(number, now, allocation)
-                else:
-                    self._run(number, now, allocation, self.costs.first_start, self._latency)
+                number = action[0]
+                past, overhead = self._past.get(number), self.costs.first_start
+                if past is not None:
+                    if past.starts:
+                        overhead = self.costs.start(self.truths[number][0][6], past.starts)
+                    past.starts += 1
+                self._run(number, now, action[1], overhead, self._latency)
             elif isinstance(action, (Stop, Suspend)):
-                self._stop(action.job, now)
+                self._stop(action[0], now)
             elif isinstance(action, Resume):
                 if action.awaits:
                     continue
@@ -155,12 +160,6 @@ class World:
             if held is not None and any(part.node == node for part in held.parts):
                 self._crash(coming[2], self._interrupt(coming, now))
 
-    def _start_again(self, number: int, now: float, allocation: Allocation) -> None:
-        past = self._past[number]
-        overhead = self.costs.start(self.truths[number].spec.model, past.starts)
-        past.starts += 1
-        self._run(number, now, allocation, overhead, self._latency)
-
     def _run(
         self,
         number: int,
@@ -170,17 +169,17 @@ class World:
         latency: float | None = None,
     ) -> None:
         """Let a job run: its end, or the break before it, goes into the future."""
-        spec, work, _, outcome = self.truths[number]
+        truth = self.truths[number]
+        left = work = truth[1]
         rate = 1.0
-        if not self._even or allocation.mode:
-            rate = self.speed.rate(spec, allocation, self.cluster)
+        if not self._even or allocation[2]:
+            rate = self.speed.rate(truth[0], allocation, self.cluster)
         event: Event = _new(Finished, (number,))
-        if self._as_recorded and outcome != "finished":
-            event = Failed(number, f"recorded as {outcome}", final=True)
-            if outcome == "cancelled":
+        if truth[3] != "finished" and self._as_recorded:
+            event = Failed(number, f"recorded as {truth[3]}", final=True)
+            if truth[3] == "cancelled":
                 event = Cancelled(number)
-        past = self._past.get(number) if self._past else None
-        left = work
+        past = self._past.get(number)
         if past is not None:
             left -= past.done
             if past.breaks and past.origin + past.breaks[0] < work:
@@ -206,13 +205,21 @@ class World:
         """What was to come for a job does not; nothing of that kind stays on top of the heap."""
         del self._next[number]
         self._called_off += 1
-        self._bury()
+        future = self.future
+        if future[0][2] == number:
+            self._bury()
+        if self._called_off > MANY + len(future) // 2:
+            future[:] = [each for each in future if self._next.get(each[2]) is each]
+            heapify(future)
+            self._called_off = 0
 
     def _bury(self) -> None:
         future, coming = self.future, self._next
-        while coming.get(future[0][2]) is not future[0]:
+        first = future[0]
+        while coming.get(first[2]) is not first:
             heappop(future)
             self._called_off -= 1
+            first = future[0]
 
     def _halt(self, number: int, now: float, run: Coming) -> Past:
         """Stop the clock of a run and count its work."""
@@ -221,7 +228,8 @@ class World:
             past = self._past[number] = Past(1)
         ran = now - run[4] - run[5]
         if ran > 0:
-            past.done = min(self.truths[number].work, past.done + ran * run[6])
+            done, work = past.done + ran * run[6], self.truths[number][1]
+            past.done = done if done < work else work
         return past
 
     def _interrupt(self, run: Coming, now: float) -> Past:
@@ -238,7 +246,8 @@ class World:
         run = self._next.get(number)
         if run is None or run[7] is None:
             return
-        self._interrupt(run, now)
+        self._call_off(number)
+        self._halt(number, now, run)
         if self._latency is not None:
             self._sequence += 1
             stopped = Stopped(number)

@@ -19,6 +19,12 @@ from dovetail.model.trace import TraceJob
 from dovetail.traces.moments import moment
 from dovetail.traces.table import Columns, Table, count, seconds
 
+_new = tuple.__new__
+"""Makes a named tuple in half the time of calling its class; the file has 82,000 rows."""
+
+REST = tuple(JobSpec(0, "", 0.0, gang(1)))[5:]
+"""What the trace does not say of a job."""
+
 
 class Philly(Table):
     """The CSV form of the Philly trace."""
@@ -32,4 +38,5 @@ class Philly(Table):
 
     def job(self, submit: float, work: float, gpus: int, cluster: str) -> TraceJob:
         """A gang of the tenant `cluster`."""
-        return TraceJob(JobSpec(0, "", submit, gang(gpus), cluster), work)
+        spec = _new(JobSpec, (0, "", submit, gang(gpus), cluster, *REST))
+        return _new(TraceJob, (spec, work, (), "finished"))
