@@ -20,6 +20,9 @@ from dovetail.model.job import Job
 from dovetail.model.plan import Action, Change, Start, Stop
 from dovetail.planners.walk import Head, Walk, following
 
+Tail = tuple[Entry, float, list[Entry], int]
+"""A running job; the slope and the list it is in, and its position from the list's end."""
+
 _new = tuple.__new__
 """Makes a named tuple in half the time of calling its class; for the hot path only."""
 
@@ -35,7 +38,8 @@ class Preemptive(Walk):
             self._by_count = self._counts_suffice()
         if not self._by_count:
             return super()._heads()
-        idle, last = self.view.cluster.idle, self._last()
+        tails = self._tails = self._ends()
+        idle, last = self.view.cluster.idle, tails[-1][0] if tails else None
         heads: list[Head] = []
         for lane in self._open if self._everything else self._fresh:
             if lane.waiting:
@@ -44,23 +48,23 @@ class Preemptive(Walk):
                     heads.append((0.0, first, lane, None))
         return heads
 
-    def _last(self) -> Entry | None:
-        """The last of the running jobs, with its rank as of now."""
-        last, now = None, self.rank_time
+    def _ends(self) -> list[Tail]:
+        """The last running job of each list, with its rank as of now; the last of all last."""
+        tails, now = [], self.rank_time
         for slope, running in self.ranked.items():
             if running:
                 entry = running[-1]
                 if slope:
                     entry = (entry[0] + slope * now, entry[1], entry[2], entry[3])
-                if last is None or entry > last:
-                    last = entry
-        return last
+                tails.append((entry, slope, running, -1))
+        tails.sort()
+        return tails
 
     def walk(self, heads: list[Head]) -> list[Action]:
         """Admit heads in order, displacing what ranks behind."""
         if not self._by_count:
-            return ByPlace(self, heads).walk()
-        return ByCount(self, heads).walk(self._calm, self._newcomers, self._fresh)
+            return ByPlace(self, heads, self._ends()).walk()
+        return ByCount(self, heads, self._tails).walk(self._calm, self._newcomers, self._fresh)
 
     def _counts_suffice(self) -> bool:
         """Is the number of idle devices all that decides whether a job fits?"""
@@ -70,6 +74,8 @@ class Preemptive(Walk):
 
     _seen_lanes = 0
     _by_count = False
+    #: ends of the lists of running jobs, found for the heads of a walk and used up by it
+    _tails: list[Tail]
 
 
 def _plain(lane: Lane, limited: bool) -> bool:
@@ -80,14 +86,10 @@ def _plain(lane: Lane, limited: bool) -> bool:
     return ask.gpus == 1 and not (limited and (ask.cpu or ask.memory))
 
 
-Tail = tuple[Entry, float, list[Entry], int]
-"""A running job; the slope and the list it is in, and its position from the list's end."""
-
-
 class Displacing:
     """What both ways share: who ranks behind whom, and what to do about the displaced."""
 
-    def __init__(self, planner: Walk, heads: list[Head]) -> None:
+    def __init__(self, planner: Walk, heads: list[Head], tails: list[Tail]) -> None:
         self.planner = planner
         self.heads = heads
         #: displaced jobs -> whom they make room for
@@ -95,14 +97,14 @@ class Displacing:
         self._rank_time = planner.rank_time
         #: running jobs, last first, as far as anybody asked; and where to continue in each list
         self._last_first: list[Entry] = []
-        self._tails: list[Tail] | None = None  # sorted
+        self._tails = tails  # sorted
 
     def displace(self, last: Entry, winner: Job) -> None:
         """Take a running job off; it becomes a head itself and may be admitted again."""
         self.gone[last[2]] = (last[3], winner)
         heappush(self.heads, (0.0, last, last[3].lane, iter(())))
 
-    def look_everywhere(self, looked_at: list[Head]) -> None:
+    def _look_everywhere(self, looked_at: list[Head]) -> None:
         """A victim may leave more than its winner takes: every lane is worth a look again."""
         lanes = {head[2] for head in looked_at}
         for lane in self.planner.open_lanes:
@@ -127,40 +129,18 @@ class Displacing:
 
     def _extend(self) -> bool:
         """Find one more of the running jobs, from the end of the order upwards."""
-        ranked = self.planner.ranked
-        if len(ranked) == 1:
-            # One list of them all: it is in order already.
-            ((slope, running),) = ranked.items()
-            known = len(self._last_first)
-            if known == len(running):
-                return False
-            entry = running[-1 - known]
-            if slope:
-                entry = (entry[0] + slope * self._rank_time, entry[1], entry[2], entry[3])
-            self._last_first.append(entry)
-            return True
         tails = self._tails
-        if tails is None:
-            tails = self._tails = sorted(
-                (self._as_of_now(running[-1], slope), slope, running, -1)
-                for slope, running in ranked.items()
-                if running
-            )
         if not tails:
             return False
         last, slope, running, index = tails.pop()
         self._last_first.append(last)
         if len(running) > -index:
             index -= 1
-            insort(tails, (self._as_of_now(running[index], slope), slope, running, index))
+            entry = running[index]
+            if slope:
+                entry = (entry[0] + slope * self._rank_time, entry[1], entry[2], entry[3])
+            insort(tails, (entry, slope, running, index))
         return True
-
-    def _as_of_now(self, entry: Entry, slope: float) -> Entry:
-        """A running job's entry with its rank as of now."""
-        if not slope:
-            return entry
-        drift, submit, number, job = entry
-        return drift + slope * self._rank_time, submit, number, job
 
     def stops(self, back: set[int]) -> list[Action]:
         """The displaced jobs that were not admitted again."""
@@ -221,7 +201,7 @@ class ByCount(Displacing):
             if idle <= calm and not newcomers:
                 break
             if gone and looked_at is not None:
-                self.look_everywhere(looked_at)
+                self._look_everywhere(looked_at)
                 looked_at = None
             if not again:
                 after = following(lane, rest)
@@ -297,8 +277,8 @@ class ByCount(Displacing):
 class ByPlace(Displacing):
     """Decide who runs and where together, one head after the other."""
 
-    def __init__(self, planner: Walk, heads: list[Head]) -> None:
-        super().__init__(planner, heads)
+    def __init__(self, planner: Walk, heads: list[Head], tails: list[Tail]) -> None:
+        super().__init__(planner, heads, tails)
         self.draft = Draft(planner.view.cluster, planner.placement)
 
     def walk(self) -> list[Action]:
@@ -316,7 +296,7 @@ class ByPlace(Displacing):
             if found is None:
                 continue
             if self.gone and looked_at is not None:
-                self.look_everywhere(looked_at)
+                self._look_everywhere(looked_at)
                 looked_at = None
             self.draft.take(found)
             starts[entry[2]] = found
