@@ -15,6 +15,8 @@ from dovetail.core.scheduler import Scheduler
 
 # The workbench and the reader of one-line rows serve every folder.
 sys.path.append(str(Path(__file__).parent / "core"))
+# So does the controller on virtual time.
+sys.path.append(str(Path(__file__).parent / "controller"))
 pytest.register_assert_rewrite("rows", "workbench")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
