@@ -52,8 +52,6 @@ class Books:
         self.releasing: dict[int, Allocation] = {}
         #: stopping jobs that are over once they let go, because their owners gave them up
         self.leaving: set[int] = set()
-        #: waiting jobs that may not start for now
-        self.withheld: set[int] = set()
         #: starts and resumes that wait for such devices, by job
         self.reserved: dict[int, type[Start] | type[Resume]] = {}
         self.now = 0.0
@@ -107,7 +105,7 @@ class Books:
                 self._give_back_residual(job)
         elif job.status is SUSPENDED:
             self._give_back_residual(job)
-        elif job.id not in self.withheld:
+        elif not job.withheld:
             self._planner(job.home).left(job, self.now, done)
 
     def _count(self, job: Job, held: Allocation) -> None:
@@ -156,8 +154,7 @@ class Books:
     def _end(self, job: Job, status: Status, reason: str = "") -> None:
         move(job, status)
         del self.jobs[job.spec.id]
-        for listed in (self.leaving, self.withheld):
-            listed.discard(job.id)
+        self.leaving.discard(job.id)
         self.ended.append((job, reason))
 
     def _still_due(self, action: Action) -> bool:

@@ -27,6 +27,7 @@ _STATE = (
     "failures",
     "mark",
     "impatient",
+    "withheld",
     "home",
 )
 """Run state of a job that is plain already."""

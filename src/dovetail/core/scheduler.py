@@ -70,6 +70,7 @@ class Scheduler(Books):
                 raise Unlike(f"at {now} nobody was asked about {action}")
             recorded[home].append(self._in_view(home, action))
         for domain, planner in list(self._due.items()):
+            planner.follow(now, recorded[domain])
             if recorded[domain]:
                 self._carry_out(domain, recorded[domain])
             if planner.waiting:
@@ -192,14 +193,14 @@ class Scheduler(Books):
 
     def _withheld(self, event: events.Withheld) -> None:
         job = self.jobs.get(event.job)
-        if job is not None and job.status is WAITING and job.id not in self.withheld:
+        if job is not None and job.status is WAITING and not job.withheld:
             self._planner(job.home).left(job, self.now, False)
-            self.withheld.add(job.id)
+            job.withheld = True
 
     def _offered(self, event: events.Offered) -> None:
-        if event.job in self.withheld:
-            self.withheld.remove(event.job)
-            job = self.jobs[event.job]
+        job = self.jobs.get(event.job)
+        if job is not None and job.withheld:
+            job.withheld = False
             job.since = self.now
             self._planner(job.home).waits(job, self.now)
 
@@ -302,7 +303,7 @@ class Scheduler(Books):
         found = self.jobs.get(job)
         if found is None:
             return Reason("unknown", f"no job {job} is waiting or running")
-        if job in self.withheld:
+        if found.withheld:
             return Reason("withheld", "it is withheld until it is released")
         if found.status is WAITING:
             return self.planners[found.home].explain(found, self.now)

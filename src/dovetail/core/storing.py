@@ -27,7 +27,6 @@ def snapshot(books: Books) -> dict[str, Any]:
         "releasing": [[job, codec.to_plain(held)] for job, held in books.releasing.items()],
         "reserved": [[job, kind.__name__] for job, kind in books.reserved.items()],
         "leaving": sorted(books.leaving),
-        "withheld": sorted(books.withheld),
         "closed": [[node, reason] for node, reason in books.cluster.closed.items()],
         "planners": [planner.snapshot() for planner in books.planners],
         "predictor": books.predictor.snapshot(),
@@ -42,7 +41,7 @@ def restore(books: Books, state: dict[str, Any]) -> None:
     books.preemptions, books.moves = state["preemptions"], state["moves"]
     books.jobs = {job.spec.id: job for job in map(codec.job_from_plain, state["jobs"])}
     books.releasing = {job: codec.from_plain(Allocation, held) for job, held in state["releasing"]}
-    books.leaving, books.withheld = set(state["leaving"]), set(state["withheld"])
+    books.leaving = set(state["leaving"])
     kinds: dict[str, type[Start] | type[Resume]] = {"Start": Start, "Resume": Resume}
     books.reserved = {job: kinds[name] for job, name in state["reserved"]}
     for owner, held in state["holdings"].items():
@@ -56,8 +55,7 @@ def restore(books: Books, state: dict[str, Any]) -> None:
         books.tenancy.close(node, reason)
     for domain, stored in enumerate(state["planners"]):
         jobs = [job for job in books.jobs.values() if job.home == domain]
-        offered = [job for job in jobs if job.id not in books.withheld]
-        books.planners[domain].restore(stored, offered)
+        books.planners[domain].restore(stored, jobs)
     books.predictor.restore(state["predictor"])
 
 
