@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,8 @@ class Site:
         self.backoff = backoff
         self.store: Store | None = None
 
-    def composer(self) -> Callable[[], Scheduler]:
+    @cached_property
+    def make(self) -> Callable[[], Scheduler]:
         told = self.machine.truth if self.oracle else None
         return composer(self.parts, FakeExecutor(self.machine), told)
 
@@ -99,7 +101,7 @@ class Site:
         journal = Journal(self.store, self.every)
         engine = executor or FakeExecutor(self.machine)
         settings = Settings(self.folder, backoff=self.backoff)
-        return Controller(self.composer(), journal, engine, settings, self.clock)
+        return Controller(self.make, journal, engine, settings, self.clock)
 
     def close(self) -> None:
         if self.store is not None:
@@ -115,6 +117,8 @@ class Site:
     def drive(self, controller: Controller, jobs: Sequence[TraceJob], most: int = 100_000) -> None:
         """Let time pass from one thing that happens to the next, until nothing does any more."""
         ahead = list(jobs)
+        # What an engine tells of attempts it kept is there at once.
+        controller.turn()
         for _ in range(most):
             coming = ahead[0].spec.submit if ahead else NEVER
             happens = min(coming, self.machine.next_at())

@@ -77,7 +77,7 @@ def machines(text: str, latency: float | None) -> Cluster:
 
 def simulated(site: Site, jobs: list[TraceJob]) -> list[Told]:
     """What the simulator decides for a trace, on a cluster and parts like the site's."""
-    scheduler = site.composer()()
+    scheduler = site.make()
     engine = site.machine
     world = World(scheduler.cluster, engine.speed, engine.costs, engine.latency)
     if hasattr(scheduler.predictor, "told"):

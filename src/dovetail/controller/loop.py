@@ -157,6 +157,8 @@ class Controller:
 
     def next_at(self) -> float:
         """When there is something to do even if nothing happens, on the time of decisions."""
+        if self.performer.news:
+            return self.time.now()
         times = (self.wake_at, self.performer.due(), *self.roster.resting.values())
         return min((at for at in times if at is not None), default=NEVER)
 

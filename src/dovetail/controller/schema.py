@@ -49,10 +49,10 @@ jobs = Table(
     Column("secrets", Text, nullable=False),
     Column("state", String(16), nullable=False, index=True),
     #: why it ended the way it did, or why it is withheld
-    Column("reason", Text, nullable=False, default=""),
+    Column("reason", Text, nullable=False, server_default=""),
     #: until when it pauses after a failure, on the time base of decisions
     Column("pause", Float),
-    Column("failures", Integer, nullable=False, default=0),
+    Column("failures", Integer, nullable=False, server_default="0"),
     Column("code", Integer),
     Column("signal", Integer),
     #: wall time in seconds since 1970, for people
@@ -96,13 +96,13 @@ attempts = Table(
     #: folder and allocation it was started with; never its environment
     Column("launch", Text, nullable=False),
     #: did an engine ever confirm that it runs?
-    Column("confirmed", Integer, nullable=False, default=0),
+    Column("confirmed", Integer, nullable=False, server_default="0"),
     #: was it asked to stop?
-    Column("stopping", Integer, nullable=False, default=0),
+    Column("stopping", Integer, nullable=False, server_default="0"),
     Column("started", Float, nullable=False),
     Column("ended", Float, index=True),
     #: how it ended, in words
-    Column("outcome", Text, nullable=False, default=""),
+    Column("outcome", Text, nullable=False, server_default=""),
 )
 
 MIGRATIONS: dict[int, Callable[[Connection], None]] = {}

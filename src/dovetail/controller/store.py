@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import (
     Connection,
+    Dialect,
     Engine,
     Executable,
     Table,
+    bindparam,
     create_engine,
     delete,
     event,
@@ -27,6 +30,8 @@ from sqlalchemy import (
     text,
     update,
 )
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects.postgresql import psycopg
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import StaticPool
@@ -35,6 +40,12 @@ from dovetail.controller import schema
 from dovetail.model.errors import UserError
 
 Row = dict[str, Any]
+
+DIALECTS: dict[str, Callable[[], Dialect]] = {
+    "sqlite": sqlite.dialect,
+    "postgresql": psycopg.dialect,
+}
+"""How each data base wants to be spoken to."""
 
 ADVISORY = 0x646F7665
 """Key of the lock that one controller holds on a PostgreSQL data base."""
@@ -63,6 +74,44 @@ def sentence(error: SQLAlchemyError, where: str) -> UserError:
             return UserError(f"{where}: {advice}")
     first = said.splitlines()[0] if said else type(error).__name__
     return UserError(f"{where}: the data base reports: {first}")
+
+
+class Prepared:
+    """An insert or update as the text its data base takes: made once, for it is run all the time.
+
+    Building and compiling statements anew took most of the time of a turn.
+    """
+
+    def __init__(
+        self, table: Table, keys: tuple[str, ...], names: tuple[str, ...], dialect: Dialect
+    ) -> None:
+        others = [name for name in names if name not in keys]
+        if keys:
+            found = [table.c[key] == bindparam(f"key_{key}") for key in keys]
+            values: dict[str, Any] = {name: bindparam(name) for name in others}
+            compiled = update(table).where(*found).values(values).compile(dialect=dialect)
+        else:
+            compiled = insert(table).compile(dialect=dialect, column_keys=others)
+        self._text = str(compiled)
+        self._order = getattr(compiled, "positiontup", None)
+        #: parameter -> column
+        self._columns = {**{name: name for name in others}, **{f"key_{key}": key for key in keys}}
+
+    def run(self, connection: Connection, rows: Sequence[Row]) -> None:
+        """Do it to each of the rows."""
+        columns = self._columns
+        if self._order is not None:
+            order = [columns[name] for name in self._order]
+            bound: Any = [tuple([row[name] for name in order]) for row in rows]
+        else:
+            bound = [{name: row[column] for name, column in columns.items()} for row in rows]
+        connection.exec_driver_sql(self._text, bound[0] if len(bound) == 1 else bound)
+
+
+@lru_cache
+def prepared(table: str, keys: tuple[str, ...], names: tuple[str, ...], dialect: str) -> Prepared:
+    """The statement for rows of these columns."""
+    return Prepared(schema.metadata.tables[table], keys, names, DIALECTS[dialect]())
 
 
 class Store:
@@ -144,16 +193,19 @@ class Store:
             raise sentence(error, self.where) from None
 
     def add(self, table: Table, rows: Sequence[Row]) -> None:
-        """Insert rows; call it inside a transaction."""
+        """Insert rows of equal columns; call it inside a transaction."""
         if rows:
-            self._connection.execute(insert(table), rows)
+            made = prepared(table.name, (), tuple(rows[0]), self._engine.dialect.name)
+            made.run(self._connection, rows)
 
-    def change(self, table: Table, keys: Sequence[str], rows: Sequence[Row]) -> None:
+    def change(self, table: Table, keys: tuple[str, ...], rows: Sequence[Row]) -> None:
         """Update rows found by their keys; each may change other columns."""
+        alike: dict[tuple[str, ...], list[Row]] = {}
         for row in rows:
-            found = [table.c[key] == row[key] for key in keys]
-            values = {name: value for name, value in row.items() if name not in keys}
-            self._connection.execute(update(table).where(*found).values(values))
+            alike.setdefault(tuple(row), []).append(row)
+        for names, same in alike.items():
+            made = prepared(table.name, keys, names, self._engine.dialect.name)
+            made.run(self._connection, same)
 
     def note(self, values: Mapping[str, str]) -> None:
         """Set values of the `meta` table; call it inside a transaction."""
