@@ -18,7 +18,7 @@ from dovetail.controller import records, schema
 from dovetail.controller.store import Row, Store
 from dovetail.controller.timebase import Anchor, Moment
 from dovetail.core.scheduler import Scheduler, Unlike
-from dovetail.model.errors import UserError
+from dovetail.model.errors import OverCommitted, UserError
 from dovetail.model.event import Event
 from dovetail.model.plan import EMPTY, Plan
 
@@ -117,7 +117,8 @@ class Journal:
         wanted = {first, *held[-2:]}
         # Some in between, so that the limit can move on later.
         for at in held:
-            if at - max((other for other in wanted if other <= at), default=0) >= self.keep // 4:
+            last = max(other for other in wanted if other <= max(at, first))
+            if at - last >= self.keep // 4:
                 wanted.add(at)
         dropped = [at for at in held if at not in wanted]
         if not first and not dropped:
@@ -176,7 +177,7 @@ class Journal:
                 plan = each.plan
                 if each.sequence > start:
                     scheduler.apply(each.now, each.events, each.plan)
-        except (Unlike, KeyError, IndexError, ValueError) as error:
+        except (Unlike, OverCommitted, KeyError, IndexError, ValueError) as error:
             raise UserError(
                 f"{self.store.where}: its journal does not fit this cluster and policy "
                 f"({error}); start with the ones it was written with, or choose another data folder"

@@ -128,24 +128,26 @@ class Store:
         self.where = made.database or url if made.drivername == "sqlite" else repr(made)
         self._file = Path(made.database) if made.drivername == "sqlite" and made.database else None
         self._lock: int | None = None
+        self._engine: Engine | None = None
+        try:
+            self._open(url, durable)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, SQLAlchemyError):
+                raise sentence(error, self.where) from None
+            if isinstance(error, ImportError):
+                advice = "pip install 'psycopg[binary]'"
+                raise UserError(f"{self.where}: needs a driver; {advice}") from None
+            raise
+
+    def _open(self, url: str, durable: bool) -> None:
         if self._file is not None:
             self._own(self._file)
-        try:
-            self._engine = _engine(url, self._file is not None, durable)
-            self._connection = self._engine.connect()
-            self._claim()
-            with self.transaction() as connection:
-                schema.prepare(connection, self.where)
-        except SQLAlchemyError as error:
-            self._unlock()
-            raise sentence(error, self.where) from None
-        except (UserError, ImportError) as error:
-            self._unlock()
-            if isinstance(error, UserError):
-                raise
-            raise UserError(
-                f"{self.where}: needs a driver; pip install 'psycopg[binary]'"
-            ) from None
+        self._engine = _engine(url, self._file is not None, durable)
+        self._connection = self._engine.connect()
+        self._claim()
+        with self.transaction() as connection:
+            schema.prepare(connection, self.where)
 
     def _own(self, file: Path) -> None:
         """Only one controller may write: two would start every job twice."""
@@ -154,12 +156,10 @@ class Store:
             # The data base holds secrets: nobody else may read it.
             os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
         except OSError as error:
-            self._unlock()
             raise UserError(f"{file}: cannot be opened ({error.strerror})") from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            self._unlock()
             raise UserError(
                 f"{file}: another controller is using it; stop that one first"
             ) from None
@@ -195,7 +195,7 @@ class Store:
     def add(self, table: Table, rows: Sequence[Row]) -> None:
         """Insert rows of equal columns; call it inside a transaction."""
         if rows:
-            made = prepared(table.name, (), tuple(rows[0]), self._engine.dialect.name)
+            made = prepared(table.name, (), tuple(rows[0]), self._connection.dialect.name)
             made.run(self._connection, rows)
 
     def change(self, table: Table, keys: tuple[str, ...], rows: Sequence[Row]) -> None:
@@ -204,7 +204,7 @@ class Store:
         for row in rows:
             alike.setdefault(tuple(row), []).append(row)
         for names, same in alike.items():
-            made = prepared(table.name, keys, names, self._engine.dialect.name)
+            made = prepared(table.name, keys, names, self._connection.dialect.name)
             made.run(self._connection, same)
 
     def note(self, values: Mapping[str, str]) -> None:
@@ -237,8 +237,8 @@ class Store:
     def close(self) -> None:
         """Let go of the data base; what was not committed is gone."""
         try:
-            self._connection.close()
-            self._engine.dispose()
+            if self._engine is not None:
+                self._engine.dispose()
         finally:
             self._unlock()
 
