@@ -349,6 +349,31 @@ def test_a_snapshot_spares_old_batches(stage: Stage) -> None:
     assert stage.controller.scheduler.snapshot() == before
 
 
+@pytest.mark.parametrize("policy", ["sjf", "srtf", "las:round=50", "fair-share", "fifo:skip=true"])
+def test_another_policy_takes_over_at_a_restart(policy: str, tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    for length in (50.0, 40.0, 10.0, 20.0):
+        stage.submit(length=length, resumable=True)
+    stage.ask(Hold((4,)))
+    stage.until(5.0)
+    stage.site.close()
+    stage.site.parts = Parts(policy, costs=stage.site.parts.costs)
+    del stage.site.make
+    for _ in range(2):
+        stage.restart()
+        stage.controller.scheduler.validate()
+    stage.until(12.0)
+    assert stage.state(1) == ("waiting" if policy == "srtf" else "running")
+    stage.ask(Release((4,)))
+    stage.until(500.0)
+    assert [stage.state(number) for number in (1, 2, 3, 4)] == ["done"] * 4
+    ends = {number: describe(stage.controller, number).ended or 0.0 for number in (1, 2, 3, 4)}
+    if policy in ("sjf", "srtf"):
+        assert ends[3] < ends[4] < ends[2]
+    assert first_difference(stage.controller.journal, stage.site.make) is None
+    stage.site.close()
+
+
 # ---- the loop ----------------------------------------------------------------------------------
 
 

@@ -101,7 +101,8 @@ class Site:
         journal = Journal(self.store, self.every)
         engine = executor or FakeExecutor(self.machine)
         settings = Settings(self.folder, backoff=self.backoff)
-        return Controller(self.make, journal, engine, settings, self.clock)
+        parts = None if self.oracle else self.parts
+        return Controller(self.make, journal, engine, settings, self.clock, parts)
 
     def close(self) -> None:
         if self.store is not None:

@@ -112,9 +112,9 @@ class Journal:
 
     def _prune(self) -> None:
         """Drop batches beyond the limit, and snapshots that neither recovery nor replay needs."""
-        held = [int(row["sequence"]) for row in self.store.rows(_SNAPSHOTS)]
+        held = self.snapshots()
         first = max((at for at in held if at <= self.sequence - self.keep), default=0)
-        wanted = {first, *held[-2:]}
+        wanted = {first, self.since(), *held[-2:]}
         # Some in between, so that the limit can move on later.
         for at in held:
             last = max(other for other in wanted if other <= max(at, first))
@@ -183,6 +183,28 @@ class Journal:
                 f"({error}); start with the ones it was written with, or choose another data folder"
             ) from error
         return scheduler, plan
+
+    def hand_over(self, scheduler: Scheduler, parts: str) -> None:
+        """From here on a scheduler of other parts decides: recovery and replay begin with it."""
+        if not self.sequence:
+            self.remember(parts)
+            return
+        state = records.compact(scheduler.snapshot())
+        old = schema.snapshots.c.sequence == self.sequence
+        with self.store.transaction():
+            self.store.run(delete(schema.snapshots).where(old))
+            self.store.add(schema.snapshots, [{"sequence": self.sequence, "state": state}])
+            self.store.note({"parts": parts, "since": str(self.sequence)})
+        self._stored = self.sequence
+
+    def remember(self, parts: str) -> None:
+        """What decides, for the next start."""
+        with self.store.transaction():
+            self.store.note({"parts": parts})
+
+    def since(self) -> int:
+        """The last batch that schedulers of other parts decided."""
+        return int(self.store.noted("since") or 0)
 
     def anchor(self) -> Anchor | None:
         """How the clock of the last run related to the time of decisions."""

@@ -20,6 +20,7 @@ from typing import Any
 from dovetail.controller.commands import Command
 from dovetail.controller.intake import Backoff, Intake, doubling
 from dovetail.controller.journal import Entry, Journal
+from dovetail.controller.parts import Parts, composer, read_parts
 from dovetail.controller.performing import Booking, Performer
 from dovetail.controller.recovery import reconcile
 from dovetail.controller.roster import Roster
@@ -58,13 +59,14 @@ class Controller:
         executor: Executor,
         settings: Settings,
         clock: Clock | None = None,
+        parts: Parts | None = None,
     ) -> None:
         self.journal = journal
         self.executor = executor
         self.settings = settings
         self.time = TimeBase(clock or MachineClock(), journal.anchor(), journal.last_moment())
         journal.drop_anchor(self.time.anchor)
-        self.scheduler, last = journal.recover(make)
+        self.scheduler, last = self._recover(make, parts)
         self.roster = Roster(journal.store)
         self.performer = Performer(executor, settings.folder)
         #: what the last plan asked for
@@ -77,6 +79,23 @@ class Controller:
         self._ending = False
         for effect in reconcile(self.scheduler, self.roster, self.performer, last):
             self.performer.perform(effect, self.time.now())
+
+    def _recover(
+        self, make: Callable[[], Scheduler], parts: Parts | None
+    ) -> tuple[Scheduler, Plan]:
+        """The scheduler as it was; where other parts are wanted now, they take over its jobs."""
+        journal = self.journal
+        text, before = parts.written() if parts else None, journal.store.noted("parts")
+        if text is None or before is None or text == before:
+            recovered = journal.recover(make)
+            if text is not None and before is None:
+                journal.remember(text)
+            return recovered
+        old, last = journal.recover(composer(read_parts(before), self.executor))
+        scheduler = make()
+        scheduler.restore(old.snapshot(), anew=True)
+        journal.hand_over(scheduler, text)
+        return scheduler, last._replace(wake_at=self.time.now())
 
     # ---- asking ------------------------------------------------------------------------------
 

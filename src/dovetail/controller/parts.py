@@ -6,6 +6,7 @@ recipe leaves to an oracle is left to what owners declare.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -46,9 +47,15 @@ class Parts:
     type_factors: dict[str, float] = field(default_factory=dict)
     costs: Costs = field(default_factory=Costs)
 
-    def plain(self) -> dict[str, Any]:
+    def written(self) -> str:
         """For the data base, which remembers what decided."""
-        return asdict(self)
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+def read_parts(text: str) -> Parts:
+    """The parts a data base remembers."""
+    plain = json.loads(text)
+    return Parts(**{**plain, "costs": Costs(**plain["costs"])})
 
 
 def cluster_of(executor: Executor) -> Cluster:

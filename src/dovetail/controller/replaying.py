@@ -34,8 +34,8 @@ class Replayed(NamedTuple):
 
 
 def replay(journal: Journal, make: Callable[[], Scheduler]) -> Replayed:
-    """Decide again from the oldest state there is."""
-    scheduler, start, batches = make(), _oldest(journal), 0
+    """Decide again from the oldest state that schedulers of these parts left."""
+    scheduler, start, batches = make(), max(_oldest(journal), journal.since()), 0
     if start:
         scheduler.restore(journal.state(start))
     for each in journal.recorded(start):

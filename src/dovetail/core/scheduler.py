@@ -317,9 +317,13 @@ class Scheduler(Books):
         """Everything needed to continue identically, as plain values."""
         return storing.snapshot(self)
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a snapshot; the scheduler must be new and made of the same parts."""
-        storing.restore(self, state)
+    def restore(self, state: dict[str, Any], anew: bool = False) -> None:
+        """Continue from a snapshot; the scheduler must be new.
+
+        It must be made of the same parts, unless `anew`: then its planners begin with the jobs as
+        they are and know nothing of how they came to be so.
+        """
+        storing.restore(self, state, anew)
 
 
 NOTE: dict[type, Callable[[Scheduler, Any], None]] = {

@@ -9,8 +9,9 @@ from typing import Any
 
 from dovetail.core import codec
 from dovetail.core.books import Books
+from dovetail.core.protocols import Planner
 from dovetail.model.allocation import Allocation
-from dovetail.model.job import Job
+from dovetail.model.job import Job, Status
 from dovetail.model.plan import Resume, Start
 
 
@@ -33,8 +34,8 @@ def snapshot(books: Books) -> dict[str, Any]:
     }
 
 
-def restore(books: Books, state: dict[str, Any]) -> None:
-    """Fill new books, made of the same parts, from a snapshot."""
+def restore(books: Books, state: dict[str, Any], anew: bool = False) -> None:
+    """Fill new books from a snapshot; `anew`: one of other parts, whose planners differ."""
     books.now = state["now"]
     books.wakes = list(state["wakes"])
     books.served = list(state["served"])
@@ -55,8 +56,28 @@ def restore(books: Books, state: dict[str, Any]) -> None:
         books.tenancy.close(node, reason)
     for domain, stored in enumerate(state["planners"]):
         jobs = [job for job in books.jobs.values() if job.home == domain]
-        books.planners[domain].restore(stored, jobs)
-    books.predictor.restore(state["predictor"])
+        if anew:
+            _introduce(books, books.planners[domain], jobs)
+        else:
+            books.planners[domain].restore(stored, jobs)
+    if not anew:
+        books.predictor.restore(state["predictor"])
+
+
+def _introduce(books: Books, planner: Planner, jobs: list[Job]) -> None:
+    """Tell a planner about jobs that another one planned until now, in the order they came."""
+    for job in sorted(jobs, key=lambda job: (job.spec.submit, job.id)):
+        job.mark, job.impatient = None, False
+        held, job.virtual = job.virtual, None
+        if planner.submitted(job, books.now) is not None:
+            # It would be refused today, but was promised to run: it waits, and says why.
+            planner.waits(job, books.now)
+        job.virtual = held
+        if held is not None:
+            planner.started(job, books.now)
+        elif job.withheld or job.status is not Status.WAITING:
+            planner.left(job, books.now, False)
+    planner.capacity_changed()
 
 
 def _retake(books: Books, job: Job) -> None:
