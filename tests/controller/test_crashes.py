@@ -81,7 +81,7 @@ PROGRAM = Path(__file__).parent / "mortal.py"
 
 def test_real_kills_at_any_moment(tmp_path: Path) -> None:
     """Each life is a process of its own; the engine's machine is rebuilt from files it left."""
-    for life in range(8):
+    for life in range(5):
         with subprocess.Popen(
             [sys.executable, PROGRAM, tmp_path], stdout=subprocess.PIPE
         ) as mortal:

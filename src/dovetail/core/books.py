@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dovetail.core.lifecycle import FINAL, move
+from dovetail.core import checking
+from dovetail.core.lifecycle import move
 from dovetail.core.protocols import Planner, Predictor, Speed, Tenancy
 from dovetail.model.allocation import NOTHING, Allocation, Difference, Part, classify
 from dovetail.model.cluster import Cluster
@@ -395,20 +396,4 @@ class Books:
 
     def validate(self) -> None:
         """Check that the books agree with themselves. Run after every test."""
-        self.cluster.validate()
-        books = self.cluster.emptied()
-        for holding in self.holdings.values():
-            books.take(holding)
-        for job in self.jobs.values():
-            assert job.status not in FINAL, f"{job} ended but is still listed"
-            holds = job.status in (RUNNING, STARTING)
-            assert (job.allocation is not None) == holds, f"{job} holds {job.allocation}"
-            for held in (job.allocation, job.residual and job.residual[0]):
-                if held is not None:
-                    books.take(held)
-        assert books.masks == self.cluster.masks, "devices are lost or counted twice"
-        assert books.shared == self.cluster.shared, "device shares do not add up"
-        assert not self.cluster.limits_cpu or books.cpu == self.cluster.cpu, "CPU is lost"
-        assert not self.cluster.limits_memory or books.memory == self.cluster.memory
-        for domain in range(len(self.planners)):
-            self.tenancy.view(domain).validate()
+        checking.validate(self)

@@ -356,6 +356,7 @@ class Index:
         return {
             "now": self.view.now,
             "grid": self._grid,
+            "everything": self._everything,
             "keys": keys,
             "turns": turns,
             "ordering": self.ordering.snapshot(),
@@ -365,6 +366,7 @@ class Index:
         """Rebuild lanes from stored keys, so that a fork continues identically."""
         self.view.now = state["now"]
         self._grid = state["grid"]
+        self._everything = state["everything"]
         self.ordering.restore(state["ordering"])
         entries: dict[int, Entry] = {}
         for job in jobs:
