@@ -94,7 +94,8 @@ def test_a_job_runs_and_people_can_read_when(stage: Stage) -> None:
     assert (told.state, told.code, told.attempts) == ("done", 0, 1)
     assert told.ended is not None and told.started is not None
     assert told.ended - told.started == 11.0
-    assert [each.id for each in history(stage.controller, owner="ann")] == [number]
+    assert history(stage.controller, owner="ann") == [told]
+    assert history(stage.controller, owner="bob") == []
 
 
 def test_a_job_that_waits_says_for_whom(stage: Stage) -> None:
@@ -395,6 +396,8 @@ def test_the_live_loop_answers_when_it_is_on_disk(tmp_path: Path) -> None:
             await asyncio.sleep(0.01)
         controller.end()
         await task
+        with pytest.raises(UserError, match="has ended"):
+            await controller.ask(one)
         return [number for each in ids for number in each]
 
     assert sorted(asyncio.run(live())) == list(range(1, 9))
@@ -433,6 +436,18 @@ def test_after_a_reboot_time_goes_on_from_the_last_batch() -> None:
 def test_two_controllers_cannot_share_a_data_folder(stage: Stage) -> None:
     with pytest.raises(UserError, match="another controller is using it"):
         Store(stage.site.url)
+
+
+def test_a_data_base_that_another_program_locks_is_one_sentence(stage: Stage) -> None:
+    with sqlite3.connect(stage.site.folder / "dovetail.db") as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(UserError, match="another program is using it"):
+            stage.submit()
+        other.rollback()
+    other.close()
+    assert not stage.site.machine.known
+    stage.restart()
+    assert not stage.controller.roster
 
 
 def test_a_file_that_is_no_data_base_is_refused(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ from dovetail.model.event import Event, Submitted, Wake
 from dovetail.model.plan import Plan
 
 NEVER = float("inf")
+OVER = "the controller has ended; start it again and ask once more"
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Controller:
         self._asked: deque[Asked] = deque()
         self._bell: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._ending = False
+        self._ending = self._over = False
         for effect in reconcile(self.scheduler, self.roster, self.performer, last):
             self.performer.perform(effect, self.time.now())
 
@@ -102,6 +103,9 @@ class Controller:
     def post(self, command: Command) -> Future[Any]:
         """Queue a command; the answer comes when it is on disk. From any thread."""
         answer: Future[Any] = Future()
+        if self._over:
+            answer.set_exception(UserError(OVER))
+            return answer
         self._asked.append((command, answer))
         if self._loop is not None and self._bell is not None:
             self._loop.call_soon_threadsafe(self._bell.set)
@@ -184,13 +188,21 @@ class Controller:
     # ---- living ------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Make turns until told to stop; then leave a snapshot. Jobs go on running."""
+        """Make turns until told to stop; then leave a snapshot. Jobs go on running.
+
+        A `UserError` that comes out of here says why the controller could not go on.
+        """
         self._loop, self._bell = asyncio.get_running_loop(), asyncio.Event()
-        while not self._ending:
+        try:
+            while not self._ending:
+                self.turn()
+                await self._rest(self._bell)
             self.turn()
-            await self._rest(self._bell)
-        self.turn()
-        self.journal.snapshot(self.scheduler)
+            self.journal.snapshot(self.scheduler)
+        finally:
+            self._over = True
+            while self._asked:
+                self._asked.popleft()[1].set_exception(UserError(OVER))
 
     async def _rest(self, bell: asyncio.Event) -> None:
         """Until somebody asks, a plan wants to be woken, or it is time to look at the engine."""

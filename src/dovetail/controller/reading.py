@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from dovetail.controller import schema
 from dovetail.controller.loop import Controller
@@ -82,7 +82,12 @@ def history(
     if owner is not None:
         wanted = wanted.where(jobs.c.owner == owner)
     latest = wanted.order_by(jobs.c.ended.desc(), jobs.c.id.desc()).limit(limit)
-    return [_over(row, 0) for row in controller.journal.store.rows(latest)]
+    rows = controller.journal.store.rows(latest)
+    runs = schema.attempts
+    mine = runs.c.job.in_([row["id"] for row in rows])
+    counts = select(runs.c.job, func.count().label("runs")).where(mine).group_by(runs.c.job)
+    counted = {row["job"]: row["runs"] for row in controller.journal.store.rows(counts)}
+    return [_over(row, counted.get(row["id"], 0)) for row in rows]
 
 
 def attempts(controller: Controller, number: int) -> list[Row]:

@@ -59,6 +59,8 @@ CAUSES = {
     "readonly": "it may not be written; check its permissions",
     "unable to open": "it cannot be opened; check that the folder is there and may be written",
     "no such table": "tables are missing; restore a copy, or choose another data folder",
+    "server closed": "the connection to the server was lost; start the controller again",
+    "terminating connection": "the server ended the connection; start the controller again",
     "connection refused": "nothing answers there; check the address and that the server runs",
     "authentication failed": "the server refuses this user or password",
     "does not exist": "the server knows no such data base or user; create it first",
