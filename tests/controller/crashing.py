@@ -25,6 +25,10 @@ class Killed(BaseException):
     """What SIGKILL would be: nothing may catch it."""
 
 
+class Twice(BaseException):
+    """An attempt was started again: the journal had forgotten it."""
+
+
 class Fuse:
     """Counts what is done and burns through at one of them."""
 
@@ -66,6 +70,8 @@ class FragileExecutor(FakeExecutor):
         self.fuse = fuse
 
     def start(self, launch: Launch) -> None:
+        if launch.attempt in self.machine.known:
+            raise Twice(launch.attempt)
         self.fuse.burn()
         super().start(launch)
         self.fuse.burn()
