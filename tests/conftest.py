@@ -16,6 +16,8 @@ from dovetail.core.scheduler import Scheduler
 # The workbench, the reader of one-line rows and the contracts serve every folder.
 sys.path.append(str(Path(__file__).parent / "core"))
 sys.path.append(str(Path(__file__).parent / "contracts"))
+# So does the controller on virtual time.
+sys.path.append(str(Path(__file__).parent / "controller"))
 pytest.register_assert_rewrite("rows", "workbench", "executor_contract")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"

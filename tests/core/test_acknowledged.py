@@ -277,7 +277,6 @@ def test_a_job_cancelled_when_its_devices_are_released_is_not_started(crossed: S
     assert 2 not in [number for number, _ in starts(plan)]
 
 
-@pytest.mark.xfail(strict=True, reason="devices of a cancelled running job count as free at once")
 def test_devices_of_a_cancelled_job_are_not_given_away_before_it_let_go() -> None:
     made = Stage("1x4", "fifo")
     made.submit(0, 4, 0.0, 100.0)

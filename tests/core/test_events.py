@@ -21,6 +21,7 @@ from dovetail.model.event import (
     NodeUp,
     Progressed,
     Started,
+    Stopped,
     Submitted,
     Wake,
 )
@@ -236,6 +237,9 @@ def test_a_job_can_be_cancelled_in_any_state(state: str) -> None:
     job = decider.jobs[victim]
     assert str(job.status) == {"reserved": "starting"}.get(state, state)
     step(decider, 2.0, Cancelled(victim))
+    if state in ("starting", "stopping"):
+        assert job.status == "stopping"
+        step(decider, 3.0, Stopped(victim))
     assert job.status == "cancelled"
     assert victim not in decider.jobs
     assert [one for one, _ in decider.ended] == [job]

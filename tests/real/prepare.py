@@ -8,14 +8,25 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from glob import glob
 
-PACKAGES = {"chromium": ("chromium", "chromium-browser", "google-chrome")}
+PACKAGES = {
+    "chromium": ("chromium", "chromium-browser", "google-chrome"),
+    "postgresql": ("initdb",),
+}
 """Debian package -> commands any of which will do."""
+
+ELSEWHERE = "/usr/lib/postgresql/*/bin/{}"
+"""Debian keeps the commands of PostgreSQL servers off the path."""
 
 
 def missing() -> list[str]:
-    """Packages none of whose commands is on the path."""
-    return [name for name, commands in PACKAGES.items() if not any(map(shutil.which, commands))]
+    """Packages none of whose commands is there."""
+    return [name for name, commands in PACKAGES.items() if not any(map(_found, commands))]
+
+
+def _found(command: str) -> bool:
+    return bool(shutil.which(command) or glob(ELSEWHERE.format(command)))
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dovetail.core import checking
 from dovetail.core.lifecycle import move
 from dovetail.core.protocols import Planner, Predictor, Speed, Tenancy
 from dovetail.model.allocation import NOTHING, Allocation, Difference, Part, classify
@@ -50,6 +51,8 @@ class Books:
         self.holdings: dict[str, Allocation] = {}
         #: what stopping jobs have not let go of yet
         self.releasing: dict[int, Allocation] = {}
+        #: stopping jobs that are over once they let go, because their owners gave them up
+        self.leaving: set[int] = set()
         #: starts and resumes that wait for such devices, by job
         self.reserved: dict[int, type[Start] | type[Resume]] = {}
         self.now = 0.0
@@ -103,7 +106,7 @@ class Books:
                 self._give_back_residual(job)
         elif job.status is SUSPENDED:
             self._give_back_residual(job)
-        else:
+        elif not job.withheld:
             self._planner(job.home).left(job, self.now, done)
 
     def _count(self, job: Job, held: Allocation) -> None:
@@ -159,6 +162,7 @@ class Books:
     def _end(self, job: Job, status: Status, reason: str = "") -> None:
         move(job, status)
         del self.jobs[job.spec.id]
+        self.leaving.discard(job.id)
         self.ended.append((job, reason))
 
     def _still_due(self, action: Action) -> bool:
@@ -411,3 +415,7 @@ class Books:
                 for part in held.parts
             )
         )
+
+    def validate(self) -> None:
+        """Check that the books agree with themselves. Run after every test."""
+        checking.validate(self)

@@ -27,22 +27,35 @@ _STATE = (
     "failures",
     "mark",
     "impatient",
+    "withheld",
     "home",
 )
 """Run state of a job that is plain already."""
 
 
+@cache
+def _shape(kind: Any) -> Any:
+    """What values of a type become: a dict of these fields, a list, an enum's value, themselves."""
+    if issubclass(kind, Enum):
+        return Enum
+    if is_dataclass(kind):
+        return tuple(f.name for f in fields(kind) if f.init)
+    if hasattr(kind, "_fields"):
+        return kind._fields
+    return list if issubclass(kind, tuple | list) else None
+
+
 def to_plain(value: Any) -> Any:
     """A model value as JSON-able data."""
-    if isinstance(value, Enum):
-        return value.value
-    if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_plain(getattr(value, f.name)) for f in fields(value) if f.init}
-    if hasattr(value, "_fields"):
-        return {name: to_plain(getattr(value, name)) for name in value._fields}
-    if isinstance(value, tuple | list):
+    kind: Any = type(value)
+    shape = _shape(kind)
+    if shape is None:
+        return value
+    if shape is list:
         return [to_plain(item) for item in value]
-    return value
+    if shape is Enum:
+        return value.value
+    return {name: to_plain(getattr(value, name)) for name in shape}
 
 
 @cache

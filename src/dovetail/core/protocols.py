@@ -193,6 +193,9 @@ class Planner(Protocol):
     def plan(self, now: float) -> list[Action]:
         """The actions wanted now."""
 
+    def follow(self, now: float, actions: Sequence[Action]) -> None:
+        """Actions it wanted then are about to be carried out again: be as if `plan` was asked."""
+
     def wake_at(self) -> float | None:
         """When to be asked again even if nothing happens; read after a plan was carried out."""
 

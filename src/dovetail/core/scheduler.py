@@ -11,36 +11,32 @@ from typing import Any
 
 from dovetail.core import storing
 from dovetail.core.books import RUNNING, STARTING, STOPPING, SUSPENDED, WAITING, Books
-from dovetail.core.lifecycle import FINAL, move
+from dovetail.core.lifecycle import move
 from dovetail.model import event as events
 from dovetail.model.allocation import NOTHING, Allocation, Difference, allocation_of, classify
 from dovetail.model.event import ORDER, Event
 from dovetail.model.job import Job, Status
-from dovetail.model.plan import EMPTY, Action, Plan, Reason, Reject
+from dovetail.model.plan import EMPTY, Action, Change, Plan, Reason, Reject, Resume, Start, Stop
 
 DONE = Status.DONE
 SAME_DEVICES = (Difference.NONE, Difference.IN_PLACE)
+GIVEN_UP = "its owner gave it up"
 
 _new = tuple.__new__
 """Makes a named tuple in half the time of calling its class; for the hot path only."""
 
 
+class Unlike(Exception):
+    """A recorded plan does not belong to these books: another journal, or other parts."""
+
+
 class Scheduler(Books):
-    """Turns events into plans. One mutating door: `step`."""
+    """Turns events into plans. One mutating door, `step`; `apply` goes through it once more."""
 
     def step(self, now: float, batch: Sequence[Event]) -> Plan:
         """Take in all events of one instant and decide once."""
-        self.now = now
-        if self.ended:
-            self.ended = []
-        if len(batch) > 1:
-            batch = sorted(batch, key=lambda event: ORDER[type(event)])
+        actions = self._note(now, batch)
         sole = self._sole
-        if sole is not None and sole.timed:
-            sole.advance(now)
-        for event in batch:
-            NOTE[type(event)](self, event)
-        actions = self._dispatched() if self._owed else ()
         if sole is not None:
             wanted = sole.plan(now)
             if wanted:
@@ -59,6 +55,53 @@ class Scheduler(Books):
         if actions or wake is not None:
             return _new(Plan, (actions, wake))
         return EMPTY
+
+    def apply(self, now: float, batch: Sequence[Event], plan: Plan) -> None:
+        """Take in events and a plan that was made for them before: nothing is decided again.
+
+        Planners are told what they would have been told by `step`, so that both end alike.
+        """
+        owed = self._note(now, batch)
+        if plan.actions[: len(owed)] != owed:
+            raise Unlike(f"at {now} the books owe {owed}, but {plan.actions} was recorded")
+        recorded: dict[int, list[Action]] = {domain: [] for domain in self._due}
+        for action in plan.actions[len(owed) :]:
+            home = self.jobs[action.job].home if action.job in self.jobs else -1
+            if home not in recorded:
+                raise Unlike(f"at {now} nobody was asked about {action}")
+            recorded[home].append(self._in_view(home, action))
+        for domain, planner in list(self._due.items()):
+            planner.follow(now, recorded[domain])
+            if recorded[domain]:
+                self._carry_out(domain, recorded[domain])
+            if planner.waiting:
+                planner.settled()
+            self.wakes[domain] = planner.wake_at() if planner.timed else None
+        if self._sole is None:
+            self._due = {}
+
+    def _in_view(self, domain: int, action: Action) -> Action:
+        """A recorded action in the terms of the view it was planned on."""
+        if not isinstance(action, Start | Resume | Change):
+            return action
+        virtual = self.tenancy.virtual(domain, action.allocation)
+        if isinstance(action, Change):
+            return action._replace(allocation=virtual)
+        return action._replace(allocation=virtual, awaits=())
+
+    def _note(self, now: float, batch: Sequence[Event]) -> tuple[Action, ...]:
+        """Take in all events of one instant; returns what the books owe because of them."""
+        self.now = now
+        if self.ended:
+            self.ended = []
+        if len(batch) > 1:
+            batch = sorted(batch, key=lambda event: ORDER[type(event)])
+        sole = self._sole
+        if sole is not None and sole.timed:
+            sole.advance(now)
+        for event in batch:
+            NOTE[type(event)](self, event)
+        return self._dispatched() if self._owed else ()
 
     def _dispatched(self) -> tuple[Action, ...]:
         """Starts whose devices were released in this batch, and rejections."""
@@ -94,6 +137,9 @@ class Scheduler(Books):
         job = self.jobs.get(number)
         if job is None or job.status is WAITING or job.status is SUSPENDED:
             return
+        if number in self.leaving:
+            self._gave_up(job)
+            return
         self._let_go(job, True)
         if self._learns:
             self.predictor.learn(job.spec, job.attained)
@@ -104,6 +150,9 @@ class Scheduler(Books):
     def _failed(self, event: events.Failed) -> None:
         job = self.jobs.get(event.job)
         if job is None or job.status is WAITING:
+            return
+        if job.id in self.leaving:
+            self._gave_up(job)
             return
         self._let_go(job)
         kept = self.costs.kept(job.attained, job.spec.resumable)
@@ -116,13 +165,52 @@ class Scheduler(Books):
 
     def _cancelled(self, event: events.Cancelled) -> None:
         job = self.jobs.get(event.job)
-        if job is not None:
+        if job is None or job.id in self.leaving:
+            return
+        if self._instant or job.status is WAITING or job.awaits:
+            self._gave_up(job)
+        elif job.status is SUSPENDED:
+            self._owed.append(Stop(job.id, GIVEN_UP))
+            self._gave_up(job)
+        else:
+            self._give_up_later(job)
+
+    def _give_up_later(self, job: Job) -> None:
+        """A job is over once an executor says that it let go of what it holds in fact."""
+        self.leaving.add(job.id)
+        held = job.allocation
+        if held is not None:
             self._let_go(job)
-            self._end(job, Status.CANCELLED)
+            self._release_later(job, held)
+            self._owed.append(Stop(job.id, GIVEN_UP))
+        elif job.residual is not None:
+            self._give_back_residual(job)
+            self._owed.append(Stop(job.id, GIVEN_UP))
+
+    def _gave_up(self, job: Job) -> None:
+        self._let_go(job)
+        self.reserved.pop(job.id, None)
+        self._end(job, Status.CANCELLED)
+
+    def _withheld(self, event: events.Withheld) -> None:
+        job = self.jobs.get(event.job)
+        if job is not None and job.status is WAITING and not job.withheld:
+            self._planner(job.home).left(job, self.now, False)
+            job.withheld = True
+
+    def _offered(self, event: events.Offered) -> None:
+        job = self.jobs.get(event.job)
+        if job is not None and job.withheld:
+            job.withheld = False
+            job.since = self.now
+            self._planner(job.home).waits(job, self.now)
 
     def _stopped(self, event: events.Stopped) -> None:
         job = self.jobs.get(event.job)
         if job is None or job.status is not STOPPING:
+            return
+        if job.id in self.leaving:
+            self._gave_up(job)
             return
         self._released(job)
         if job.residual is None:
@@ -167,6 +255,9 @@ class Scheduler(Books):
     def _node_down(self, event: events.NodeDown) -> None:
         for job in list(self.jobs.values()):
             if any(part.node == event.node for part in self.parts(job)):
+                if job.id in self.leaving:
+                    self._gave_up(job)
+                    continue
                 self._let_go(job)
                 job.attained = self.costs.kept(job.attained, job.spec.resumable)
                 self._wait_again(job)
@@ -215,6 +306,8 @@ class Scheduler(Books):
         found = self.jobs.get(job)
         if found is None:
             return Reason("unknown", f"no job {job} is waiting or running")
+        if found.withheld:
+            return Reason("withheld", "it is withheld until it is released")
         if found.status is WAITING:
             return self.planners[found.home].explain(found, self.now)
         if found.awaits:
@@ -223,33 +316,17 @@ class Scheduler(Books):
             return Reason("releasing", text, tuple(sorted(found.awaits)))
         return Reason(str(found.status), f"it is {found.status}")
 
-    def validate(self) -> None:
-        """Check that the books agree with themselves. Run after every test."""
-        self.cluster.validate()
-        books = self.cluster.emptied()
-        for holding in self.holdings.values():
-            books.take(holding)
-        for job in self.jobs.values():
-            assert job.status not in FINAL, f"{job} ended but is still listed"
-            holds = job.status in (RUNNING, STARTING)
-            assert (job.allocation is not None) == holds, f"{job} holds {job.allocation}"
-            for held in (job.allocation, job.residual and job.residual[0]):
-                if held is not None:
-                    books.take(held)
-        assert books.masks == self.cluster.masks, "devices are lost or counted twice"
-        assert books.shared == self.cluster.shared, "device shares do not add up"
-        assert not self.cluster.limits_cpu or books.cpu == self.cluster.cpu, "CPU is lost"
-        assert not self.cluster.limits_memory or books.memory == self.cluster.memory
-        for domain in range(len(self.planners)):
-            self.tenancy.view(domain).validate()
-
     def snapshot(self) -> dict[str, Any]:
         """Everything needed to continue identically, as plain values."""
         return storing.snapshot(self)
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a snapshot; the scheduler must be new and made of the same parts."""
-        storing.restore(self, state)
+    def restore(self, state: dict[str, Any], anew: bool = False) -> None:
+        """Continue from a snapshot; the scheduler must be new.
+
+        It must be made of the same parts, unless `anew`: then its planners begin with the jobs as
+        they are and know nothing of how they came to be so.
+        """
+        storing.restore(self, state, anew)
 
 
 NOTE: dict[type, Callable[[Scheduler, Any], None]] = {
@@ -257,6 +334,8 @@ NOTE: dict[type, Callable[[Scheduler, Any], None]] = {
     events.Finished: Scheduler._finished,
     events.Failed: Scheduler._failed,
     events.Cancelled: Scheduler._cancelled,
+    events.Withheld: Scheduler._withheld,
+    events.Offered: Scheduler._offered,
     events.Stopped: Scheduler._stopped,
     events.Started: Scheduler._started,
     events.Progressed: Scheduler._progressed,

@@ -9,8 +9,9 @@ from typing import Any
 
 from dovetail.core import codec
 from dovetail.core.books import Books
+from dovetail.core.protocols import Planner
 from dovetail.model.allocation import Allocation
-from dovetail.model.job import Job
+from dovetail.model.job import Job, Status
 from dovetail.model.plan import Resume, Start
 
 
@@ -26,20 +27,22 @@ def snapshot(books: Books) -> dict[str, Any]:
         "holdings": {owner: codec.to_plain(held) for owner, held in books.holdings.items()},
         "releasing": [[job, codec.to_plain(held)] for job, held in books.releasing.items()],
         "reserved": [[job, kind.__name__] for job, kind in books.reserved.items()],
+        "leaving": sorted(books.leaving),
         "closed": [[node, reason] for node, reason in books.cluster.closed.items()],
         "planners": [planner.snapshot() for planner in books.planners],
         "predictor": books.predictor.snapshot(),
     }
 
 
-def restore(books: Books, state: dict[str, Any]) -> None:
-    """Fill new books, made of the same parts, from a snapshot."""
+def restore(books: Books, state: dict[str, Any], anew: bool = False) -> None:
+    """Fill new books from a snapshot; `anew`: one of other parts, whose planners differ."""
     books.now = state["now"]
     books.wakes = list(state["wakes"])
     books.served = list(state["served"])
     books.preemptions, books.moves = state["preemptions"], state["moves"]
     books.jobs = {job.spec.id: job for job in map(codec.job_from_plain, state["jobs"])}
     books.releasing = {job: codec.from_plain(Allocation, held) for job, held in state["releasing"]}
+    books.leaving = set(state["leaving"])
     kinds: dict[str, type[Start] | type[Resume]] = {"Start": Start, "Resume": Resume}
     books.reserved = {job: kinds[name] for job, name in state["reserved"]}
     for owner, held in state["holdings"].items():
@@ -53,8 +56,28 @@ def restore(books: Books, state: dict[str, Any]) -> None:
         books.tenancy.close(node, reason)
     for domain, stored in enumerate(state["planners"]):
         jobs = [job for job in books.jobs.values() if job.home == domain]
-        books.planners[domain].restore(stored, jobs)
-    books.predictor.restore(state["predictor"])
+        if anew:
+            _introduce(books, books.planners[domain], jobs)
+        else:
+            books.planners[domain].restore(stored, jobs)
+    if not anew:
+        books.predictor.restore(state["predictor"])
+
+
+def _introduce(books: Books, planner: Planner, jobs: list[Job]) -> None:
+    """Tell a planner about jobs that another one planned until now, in the order they came."""
+    for job in sorted(jobs, key=lambda job: (job.spec.submit, job.id)):
+        job.mark, job.impatient = None, False
+        held, job.virtual = job.virtual, None
+        if planner.submitted(job, books.now) is not None:
+            # It would be refused today, but was promised to run: it waits, and says why.
+            planner.waits(job, books.now)
+        job.virtual = held
+        if held is not None:
+            planner.started(job, books.now)
+        elif job.withheld or job.status is not Status.WAITING:
+            planner.left(job, books.now, False)
+    planner.capacity_changed()
 
 
 def _retake(books: Books, job: Job) -> None:

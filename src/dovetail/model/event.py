@@ -30,6 +30,18 @@ class Cancelled(NamedTuple):
     job: int
 
 
+class Withheld(NamedTuple):
+    """A waiting job must not start for now: its owner says so, or it pauses after a failure."""
+
+    job: int
+
+
+class Offered(NamedTuple):
+    """A job that was withheld may start again."""
+
+    job: int
+
+
 class Stopped(NamedTuple):
     """An executor confirms that a stopped or suspended job has let go of its devices."""
 
@@ -96,6 +108,8 @@ Event = (
     Finished
     | Failed
     | Cancelled
+    | Withheld
+    | Offered
     | Stopped
     | Started
     | Progressed
@@ -112,6 +126,8 @@ ORDER: dict[type, int] = {
     Finished: 0,
     Failed: 0,
     Cancelled: 0,
+    Withheld: 0,
+    Offered: 0,
     Stopped: 0,
     Started: 0,
     Progressed: 0,

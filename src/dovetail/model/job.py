@@ -98,6 +98,7 @@ class Job:
         "starts",
         "status",
         "virtual",
+        "withheld",
     )
 
     def __init__(self, spec: JobSpec, expected: float) -> None:
@@ -131,6 +132,8 @@ class Job:
         self.mark: Any = None
         #: has it lost its patience? Then it is not passed any more
         self.impatient = False
+        #: does somebody keep it from starting? Then its planner does not know it for now
+        self.withheld = False
         #: jobs whose devices this start waits for
         self.awaits = NOBODY
         #: the domain of the tenancy the job plans in

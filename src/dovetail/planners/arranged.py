@@ -157,6 +157,11 @@ class Arranged:
             assert made is not None
         return made
 
+    def follow(self, now: float, actions: Sequence[Action]) -> None:
+        """Bring ranks to where `plan` would have brought them."""
+        self.inner.rank_running(now)
+        self.inner.follow(now, actions)
+
     def _arrange(self, wanted: list[Action], leave_out: bool = False) -> list[Action] | None:
         """The ordering's wishes with amounts and nodes; None: somebody insists in vain."""
         arranging = Arranging(self, wanted)

@@ -24,6 +24,7 @@ from dovetail.core.view import View
 from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
 from dovetail.model.job import RUNNING, Job, Status
+from dovetail.model.plan import Action
 from dovetail.model.request import Request
 from dovetail.planners.reasons import why_impossible
 
@@ -110,6 +111,15 @@ class Index:
             view.now = now
             view.jobs[job.id] = job
         return None
+
+    def follow(self, now: float, actions: Sequence[Action]) -> None:
+        """Complete the index as `plan` does; a newcomer that starts at once needs no seat."""
+        self.view.now = now
+        lone = self._lone
+        if lone is not None and not (len(actions) == 1 and actions[0].job == lone.id):
+            self._seat()
+        if self._preempts and self.waiting:
+            self.list_running()
 
     def _seat(self) -> None:
         """Give the newcomer that stands alone its seat in the queue."""
@@ -368,6 +378,7 @@ class Index:
         return {
             "now": self.view.now,
             "grid": self._grid,
+            "everything": self._everything,
             "keys": keys,
             "turns": turns,
             "ordering": self.ordering.snapshot(),
@@ -377,6 +388,7 @@ class Index:
         """Rebuild lanes from stored keys, so that a fork continues identically."""
         self.view.now = state["now"]
         self._grid = state["grid"]
+        self._everything = state["everything"]
         self.ordering.restore(state["ordering"])
         entries: dict[int, Entry] = {}
         for job in jobs:
@@ -390,8 +402,8 @@ class Index:
 
     def _reinstate(self, job: Job, key: Any) -> None:
         lane = self.lane(job)
-        if job.status is not Status.WAITING and job.virtual is None:
-            # Stopping or suspended: it comes back through `waits`.
+        if job.withheld or (job.status is not Status.WAITING and job.virtual is None):
+            # Withheld, stopping or suspended: it comes back through `waits`.
             return
         self.view.jobs[job.spec.id] = job
         if job.status is Status.WAITING:

@@ -81,6 +81,8 @@ class World:
         #: heap of what comes, of which some may have been called off, but never the first
         self.future: list[Coming] = [never]
         self._called_off = 0
+        #: jobs that were given up while they ran and have not been stopped yet
+        self._given_up: set[int] = set()
         self._sequence = 0
 
     def enter(self, job: TraceJob) -> None:
@@ -125,6 +127,9 @@ class World:
             past.breaks = past.breaks[1:]
             self._crash(number, past)
             return event._replace(kept=past.done)
+        if isinstance(event, Cancelled) and self._latency is not None:
+            # Its owner gives it up; the stop that follows takes as long as any.
+            self._given_up.add(number)
         if isinstance(event, Started):
             self._next[number] = coming[8]
             heappush(self.future, coming[8])
@@ -244,10 +249,13 @@ class World:
 
     def _stop(self, number: int, now: float) -> None:
         run = self._next.get(number)
-        if run is None or run[7] is None:
+        if number in self._given_up:
+            self._given_up.remove(number)
+        elif run is None or run[7] is None:
             return
-        self._call_off(number)
-        self._halt(number, now, run)
+        else:
+            self._call_off(number)
+            self._halt(number, now, run)
         if self._latency is not None:
             self._sequence += 1
             stopped = Stopped(number)
@@ -257,6 +265,11 @@ class World:
 
     def _change(self, number: int, now: float, allocation: Allocation) -> None:
         run = self._next[number]
+        if isinstance(run[3], Started):
+            # It has not begun yet: it begins when it was to begin.
+            self._interrupt(run, now)
+            self._run(number, now, allocation, run[5], run[0] - now)
+            return
         cost = self.costs.change(classify(run[7], allocation), self.truths[number].spec.model)
         # What is left of a start that the change interrupts is still to be paid.
         overhead = max(cost, run[4] + run[5] - now)

@@ -1,0 +1,240 @@
+"""The live controller: one task owns the scheduler, and nothing else touches it.
+
+A turn takes in everything that is queued at that moment as one batch, asks for one plan, writes
+both down, and only then acts. Turns are plain calls without waiting, so that tests can drive them
+with a clock of their own; `run` is the task that makes them when something happened or a plan asked
+to be woken. If the journal cannot be written the controller ends without having acted: what it has
+decided in memory is void, and a new start recovers what is on disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dovetail.controller.commands import Command
+from dovetail.controller.intake import Backoff, Intake, doubling
+from dovetail.controller.journal import Entry, Journal
+from dovetail.controller.parts import Parts, composer, read_parts
+from dovetail.controller.performing import Booking, Performer
+from dovetail.controller.recovery import reconcile
+from dovetail.controller.roster import Roster
+from dovetail.controller.timebase import Clock, MachineClock, TimeBase
+from dovetail.core.scheduler import Scheduler
+from dovetail.executors.protocol import Ended, Executor
+from dovetail.model.errors import UserError
+from dovetail.model.event import Event, Submitted, Wake
+from dovetail.model.plan import Plan
+
+NEVER = float("inf")
+OVER = "the controller has ended; start it again and ask once more"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the controller goes about its work."""
+
+    #: where attempts keep their logs
+    folder: Path
+    #: seconds between two looks at the engine's reports
+    pace: float = 0.1
+    #: rests after failures
+    backoff: Backoff = field(default_factory=doubling)
+
+
+Asked = tuple[Command, "Future[Any]"]
+
+
+class Controller:
+    """Drives a scheduler with what really happens."""
+
+    def __init__(
+        self,
+        make: Callable[[], Scheduler],
+        journal: Journal,
+        executor: Executor,
+        settings: Settings,
+        clock: Clock | None = None,
+        parts: Parts | None = None,
+    ) -> None:
+        self.journal = journal
+        self.executor = executor
+        self.settings = settings
+        self.time = TimeBase(clock or MachineClock(), journal.anchor(), journal.last_moment())
+        journal.drop_anchor(self.time.anchor)
+        self.scheduler, last = self._recover(make, parts)
+        self.roster = Roster(journal.store)
+        self.performer = Performer(executor, settings.folder)
+        #: what the last plan asked for
+        self.wake_at = last.wake_at
+        #: told of every plan that was carried out: for watchers and tests
+        self.watch: Callable[[float, list[Event], Plan], None] | None = None
+        self._asked: deque[Asked] = deque()
+        self._bell: asyncio.Event | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ending = self._over = False
+        for effect in reconcile(self.scheduler, self.roster, self.performer, last):
+            self.performer.perform(effect, self.time.now())
+
+    def _recover(
+        self, make: Callable[[], Scheduler], parts: Parts | None
+    ) -> tuple[Scheduler, Plan]:
+        """The scheduler as it was; where other parts are wanted now, they take over its jobs."""
+        journal = self.journal
+        text, before = parts.written() if parts else None, journal.store.noted("parts")
+        if text is None or before is None or text == before:
+            recovered = journal.recover(make)
+            if text is not None and before is None:
+                journal.remember(text)
+            return recovered
+        old, last = journal.recover(composer(read_parts(before), self.executor))
+        scheduler = make()
+        scheduler.restore(old.snapshot(), anew=True)
+        journal.hand_over(scheduler, text)
+        return scheduler, last._replace(wake_at=self.time.now())
+
+    # ---- asking ------------------------------------------------------------------------------
+
+    def post(self, command: Command) -> Future[Any]:
+        """Queue a command; the answer comes when it is on disk. From any thread."""
+        answer: Future[Any] = Future()
+        if self._over:
+            answer.set_exception(UserError(OVER))
+            return answer
+        self._asked.append((command, answer))
+        if self._loop is not None and self._bell is not None:
+            self._loop.call_soon_threadsafe(self._bell.set)
+        return answer
+
+    async def ask(self, command: Command) -> Any:
+        """Queue a command and wait for its answer."""
+        return await asyncio.wrap_future(self.post(command))
+
+    # ---- turning -----------------------------------------------------------------------------
+
+    def turn(self) -> bool:
+        """Take in what is queued, decide, write down, act; False: there was nothing to do."""
+        now = self.time.now()
+        self.performer.retry(now)
+        entry = Entry(now, self.time.wall())
+        intake = Intake(entry, self.scheduler, self.roster, self.settings.backoff)
+        self._hear(intake)
+        answers = self._answer(intake)
+        if self.wake_at is not None and self.wake_at <= now:
+            intake.events.append(Wake())
+        if not intake.events and not entry:
+            _settle(answers)
+            return False
+        try:
+            self._decide(intake, answers)
+        except BaseException as error:
+            for answer, _ in answers:
+                if not answer.done():
+                    answer.set_exception(_told(error))
+            raise
+        return True
+
+    def _hear(self, intake: Intake) -> None:
+        news, self.performer.news = self.performer.news, []
+        for report in [*news, *self.executor.reports()]:
+            intake.report(report)
+            if isinstance(report, Ended):
+                self.performer.gone(report.attempt)
+        if self.roster.resting:
+            intake.rested()
+
+    def _answer(self, intake: Intake) -> list[tuple[Future[Any], Any]]:
+        """Take in commands; those that are wrong are told so at once."""
+        answers: list[tuple[Future[Any], Any]] = []
+        while self._asked:
+            command, answer = self._asked.popleft()
+            if not answer.set_running_or_notify_cancel():
+                continue
+            try:
+                answers.append((answer, intake.command(command)))
+            except UserError as error:
+                answer.set_exception(error)
+        return answers
+
+    def _decide(self, intake: Intake, answers: list[tuple[Future[Any], Any]]) -> None:
+        entry, events = intake.entry, intake.events
+        booking = Booking(entry, self.scheduler, self.roster, self.performer)
+        plan = None
+        if events:
+            plan = self.scheduler.step(entry.now, events)
+            entry.events, entry.plan = events, plan
+            self.wake_at = plan.wake_at
+            booking.plan(plan, {number for number in map(_job, events) if number is not None})
+        self.journal.write(entry)
+        _settle(answers)
+        for effect in booking.effects:
+            self.performer.perform(effect, entry.now)
+        if plan is not None and self.watch is not None:
+            self.watch(entry.now, events, plan)
+        self.journal.snapshot_if_due(self.scheduler)
+
+    def next_at(self) -> float:
+        """When there is something to do even if nothing happens, on the time of decisions."""
+        if self.performer.news:
+            return self.time.now()
+        times = (self.wake_at, self.performer.due(), *self.roster.resting.values())
+        return min((at for at in times if at is not None), default=NEVER)
+
+    # ---- living ------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Make turns until told to stop; then leave a snapshot. Jobs go on running.
+
+        A `UserError` that comes out of here says why the controller could not go on.
+        """
+        self._loop, self._bell = asyncio.get_running_loop(), asyncio.Event()
+        try:
+            while not self._ending:
+                self.turn()
+                await self._rest(self._bell)
+            self.turn()
+            self.journal.snapshot(self.scheduler)
+        finally:
+            self._over = True
+            while self._asked:
+                self._asked.popleft()[1].set_exception(UserError(OVER))
+
+    async def _rest(self, bell: asyncio.Event) -> None:
+        """Until somebody asks, a plan wants to be woken, or it is time to look at the engine."""
+        pause = max(0.0, min(self.settings.pace, self.next_at() - self.time.now()))
+        try:
+            await asyncio.wait_for(bell.wait(), pause)
+        except TimeoutError:
+            return
+        bell.clear()
+        # Who else is about to ask comes into the same batch.
+        await asyncio.sleep(0)
+
+    def end(self) -> None:
+        """Let `run` come to its end. Call it from the loop's own thread."""
+        self._ending = True
+        if self._bell is not None:
+            self._bell.set()
+
+
+def _job(event: Event) -> int | None:
+    if isinstance(event, Submitted):
+        return event.spec.id
+    number: int | None = getattr(event, "job", None)
+    return number
+
+
+def _settle(answers: list[tuple[Future[Any], Any]]) -> None:
+    for answer, value in answers:
+        answer.set_result(value)
+
+
+def _told(error: BaseException) -> Exception:
+    if isinstance(error, UserError):
+        return error
+    return UserError("the controller ended before it could write this down; ask again")

@@ -1,0 +1,101 @@
+"""From settings as a person types them to a scheduler for the machines of an engine.
+
+The live counterpart of the simulator's composition: nobody knows true lengths here, so what a
+recipe leaves to an oracle is left to what owners declare.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from dovetail.allocators import ALLOCATORS
+from dovetail.core.claims import Curves
+from dovetail.core.protocols import JointAllocator
+from dovetail.core.scheduler import Scheduler
+from dovetail.executors.protocol import Executor
+from dovetail.model.cluster import Cluster
+from dovetail.model.costs import Costs
+from dovetail.model.errors import UserError
+from dovetail.placements import PLACEMENTS
+from dovetail.planners import planner_for
+from dovetail.predictors import PREDICTORS
+from dovetail.profiles import catalogue
+from dovetail.recipes import policy
+from dovetail.speed.locality import Locality
+from dovetail.speed.sensitivity import Sensitivity
+from dovetail.tenancy.whole import Whole
+
+KNOWING = ("oracle", "noisy")
+"""Predictors that need the truth, which only a simulation has."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What decides, as text and numbers."""
+
+    policy: str = "fifo"
+    #: None: what the policy's recipe suggests
+    placement: str | None = None
+    allocator: str | None = None
+    predictor: str | None = None
+    #: a file of sensitivity profiles, over the published ones
+    profiles: str | None = None
+    span_penalty: float = 0.0
+    type_factors: dict[str, float] = field(default_factory=dict)
+    costs: Costs = field(default_factory=Costs)
+
+    def written(self) -> str:
+        """For the data base, which remembers what decided."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+def read_parts(text: str) -> Parts:
+    """The parts a data base remembers."""
+    plain = json.loads(text)
+    return Parts(**{**plain, "costs": Costs(**plain["costs"])})
+
+
+def cluster_of(executor: Executor) -> Cluster:
+    """The machines of an engine, with nothing on them."""
+    return Cluster(executor.nodes, dict(executor.capabilities))
+
+
+def composer(
+    parts: Parts, executor: Executor, told: Callable[[int], float] | None = None
+) -> Callable[[], Scheduler]:
+    """Makes new schedulers of these parts; `told` is the truth, for tests that know it."""
+    chosen = policy(parts.policy)
+    allocator_text = parts.allocator or chosen.allocator
+    predictor_text = parts.predictor or chosen.predictor
+    if told is None and predictor_text.partition(":")[0] in KNOWING:
+        if parts.predictor is not None:
+            raise UserError(f"predictor {parts.predictor} knows the future: choose another one")
+        predictor_text = "declared"
+    profiles = catalogue(parts.profiles)
+    plain = Locality(parts.span_penalty, parts.type_factors)
+
+    def make() -> Scheduler:
+        cluster = cluster_of(executor)
+        stated = cluster.limits_cpu and cluster.limits_memory
+        allocator = ALLOCATORS.create(allocator_text)
+        if not stated and (allocator.by_model or isinstance(allocator, JointAllocator)):
+            raise UserError(f"allocator {allocator_text} needs nodes that state CPU and memory")
+        placement = PLACEMENTS.create(parts.placement or chosen.placement)
+        predictor: Any = PREDICTORS.create(predictor_text)
+        if told is not None and hasattr(predictor, "told"):
+            predictor.told = told
+
+        def make_planner(view: Cluster) -> Any:
+            curves = Curves(view, profiles, plain.span_penalty)
+            fallback = ALLOCATORS.create("proportional")
+            return planner_for(
+                view, chosen.ordering(), placement, allocator, parts.costs, curves, fallback
+            )
+
+        speed = Sensitivity(profiles, plain) if stated else plain
+        return Scheduler(cluster, Whole(cluster), make_planner, predictor, speed, parts.costs)
+
+    return make

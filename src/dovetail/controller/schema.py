@@ -1,0 +1,129 @@
+"""The tables of the controller's data base, and how an older one becomes a newer one.
+
+Values that only we read (events, plans, snapshots, submissions) are JSON text, so that SQLite and
+PostgreSQL hold the same bytes. Columns exist for what is searched or shown in lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Float,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    insert,
+    select,
+    update,
+)
+
+from dovetail.model.errors import UserError
+
+VERSION = 1
+"""Raised with every change of the tables; `MIGRATIONS` says how to get there."""
+
+metadata = MetaData()
+
+meta = Table(
+    "meta",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False),
+    Column("owner", Text, nullable=False, index=True),
+    #: what was asked for, without secrets: this may be shown
+    Column("submission", Text, nullable=False),
+    #: environment variables that are never shown
+    Column("secrets", Text, nullable=False),
+    Column("state", String(16), nullable=False, index=True),
+    #: why it ended the way it did, or why it is withheld
+    Column("reason", Text, nullable=False, server_default=""),
+    #: until when it pauses after a failure, on the time base of decisions
+    Column("pause", Float),
+    Column("failures", Integer, nullable=False, server_default="0"),
+    Column("code", Integer),
+    Column("signal", Integer),
+    #: wall time in seconds since 1970, for people
+    Column("submitted", Float, nullable=False),
+    Column("started", Float),
+    Column("ended", Float),
+)
+
+batches = Table(
+    "batches",
+    metadata,
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    #: the time base of decisions
+    Column("now", Float, nullable=False),
+    #: wall time, for people
+    Column("wall", Float, nullable=False),
+    Column("events", Text, nullable=False),
+)
+
+plans = Table(
+    "plans",
+    metadata,
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    Column("actions", Text, nullable=False),
+    Column("wake_at", Float),
+)
+
+snapshots = Table(
+    "snapshots",
+    metadata,
+    #: the last batch that is in it
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    Column("state", Text, nullable=False),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("job", BigInteger, primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    #: folder and allocation it was started with; never its environment
+    Column("launch", Text, nullable=False),
+    #: did an engine ever confirm that it runs?
+    Column("confirmed", Integer, nullable=False, server_default="0"),
+    #: was it asked to stop?
+    Column("stopping", Integer, nullable=False, server_default="0"),
+    Column("started", Float, nullable=False),
+    Column("ended", Float, index=True),
+    #: how it ended, in words
+    Column("outcome", Text, nullable=False, server_default=""),
+)
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {}
+"""From a version to the next one: each changes the tables inside the same transaction."""
+
+
+def prepare(connection: Connection, where: str) -> None:
+    """Make the tables, or bring them up to date; refuse those of a newer program."""
+    metadata.create_all(connection)
+    found = connection.execute(select(meta.c.value).where(meta.c.key == "schema")).scalar()
+    if found is None:
+        connection.execute(insert(meta).values(key="schema", value=str(VERSION)))
+        return
+    version = int(found)
+    if version > VERSION:
+        raise UserError(
+            f"{where}: was written by a newer Dovetail (schema {version}, this one knows "
+            f"{VERSION}); install that version, or choose another data folder"
+        )
+    for step in range(version, VERSION):
+        MIGRATIONS[step](connection)
+    if version < VERSION:
+        stored = update(meta).where(meta.c.key == "schema").values(value=str(VERSION))
+        connection.execute(stored)

@@ -1,0 +1,103 @@
+"""What somebody asks to be run: the command and all that goes with it, and its job for the core.
+
+Secrets are environment variables that are stored apart and never shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dovetail.controller.records import compact
+from dovetail.core import codec
+from dovetail.executors.protocol import Attempt, Launch
+from dovetail.model.allocation import Allocation
+from dovetail.model.job import JobSpec
+from dovetail.model.request import Request
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One job as its owner describes it."""
+
+    command: tuple[str, ...]
+    request: Request
+    name: str = ""
+    owner: str = ""
+    directory: str = "/"
+    environment: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    tenant: str = ""
+    #: key of its sensitivity profile
+    model: str = ""
+    priority: float = 0.0
+    #: seconds from submission
+    deadline: float | None = None
+    #: seconds its owner thinks it takes
+    estimate: float | None = None
+    group: str = ""
+    #: can it checkpoint and come back? Only then may it be stopped for others
+    resumable: bool = False
+    #: how often it may fail and be tried again
+    retries: int = 0
+    #: seconds between asking it to stop and ending it
+    grace: float = 30.0
+    #: numeric user and group to run as; None: as the controller
+    run_as: tuple[int, int] | None = None
+    #: keep it from starting until it is released
+    held: bool = False
+
+    def spec(self, number: int, now: float) -> JobSpec:
+        """The job the scheduler sees."""
+        deadline = None if self.deadline is None else now + self.deadline
+        return JobSpec(
+            number,
+            self.name or f"job-{number}",
+            now,
+            self.request,
+            tenant=self.tenant,
+            user=self.owner,
+            model=self.model,
+            priority=self.priority,
+            deadline=deadline,
+            estimate=self.estimate,
+            group=self.group,
+            resumable=self.resumable,
+            retries=self.retries,
+        )
+
+    def launch(self, attempt: Attempt, allocation: Allocation, folder: Path) -> Launch:
+        """Everything an engine needs for one attempt."""
+        return Launch(
+            attempt,
+            self.name or f"job-{attempt.job}",
+            self.command,
+            allocation,
+            Path(self.directory),
+            {**self.environment, **self.secrets},
+            folder,
+            self.run_as,
+            self.grace,
+        )
+
+
+def written(submission: Submission) -> tuple[str, str]:
+    """A submission as what may be shown and what may not."""
+    shown: dict[str, Any] = {**vars(submission), "hidden": sorted(submission.secrets)}
+    del shown["secrets"]
+    shown["request"] = codec.to_plain(submission.request)
+    shown["environment"] = dict(submission.environment)
+    return compact(shown), compact(dict(submission.secrets))
+
+
+def read(shown: str, secrets: str) -> Submission:
+    """The submission that `written` stored."""
+    plain = json.loads(shown)
+    plain.pop("hidden")
+    plain["request"] = codec.from_plain(Request, plain["request"])
+    plain["command"] = tuple(plain["command"])
+    plain["run_as"] = tuple(plain["run_as"]) if plain["run_as"] else None
+    return Submission(**plain, secrets=json.loads(secrets))

@@ -1,0 +1,34 @@
+"""Do the books agree with themselves? What is free must follow from who holds what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dovetail.core.lifecycle import FINAL
+from dovetail.model.job import Status
+
+if TYPE_CHECKING:
+    from dovetail.core.books import Books
+
+
+def validate(books: Books) -> None:
+    """Count everything anew and compare."""
+    books.cluster.validate()
+    fresh = books.cluster.emptied()
+    for holding in books.holdings.values():
+        fresh.take(holding)
+    for job in books.jobs.values():
+        assert job.status not in FINAL, f"{job} ended but is still listed"
+        holds = job.status in (Status.RUNNING, Status.STARTING)
+        assert (job.allocation is not None) == holds, f"{job} holds {job.allocation}"
+        for held in (job.allocation, job.residual and job.residual[0]):
+            if held is not None:
+                fresh.take(held)
+    assert fresh.masks == books.cluster.masks, "devices are lost or counted twice"
+    assert fresh.shared == books.cluster.shared, "device shares do not add up"
+    assert not books.cluster.limits_cpu or fresh.cpu == books.cluster.cpu, "CPU is lost"
+    assert not books.cluster.limits_memory or fresh.memory == books.cluster.memory
+    leaving = {number for number in books.leaving if number in books.releasing}
+    assert leaving == books.leaving, "a job that was given up holds nothing and is still listed"
+    for domain in range(len(books.planners)):
+        books.tenancy.view(domain).validate()

@@ -1,0 +1,536 @@
+"""What people and engines can do to a controller, and what they are told."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import literal, select
+from virtual import Site, VirtualClock
+
+from dovetail.controller import schema
+from dovetail.controller.commands import Cancel, Command, Drain, Hold, Release, Submit, Undrain
+from dovetail.controller.intake import doubling
+from dovetail.controller.journal import Entry, Journal
+from dovetail.controller.loop import Controller
+from dovetail.controller.parts import Parts, composer
+from dovetail.controller.reading import attempts, describe, history, listed, machines, submission_of
+from dovetail.controller.replaying import first_difference
+from dovetail.controller.store import Store
+from dovetail.controller.submission import Submission
+from dovetail.controller.timebase import Anchor, Moment, TimeBase
+from dovetail.executors.fake import FakeExecutor
+from dovetail.executors.protocol import Advanced, Attempt, Launch
+from dovetail.model.costs import Costs
+from dovetail.model.errors import UserError
+from dovetail.model.job import JobSpec
+from dovetail.model.request import gang
+from dovetail.model.trace import TraceJob
+
+
+class Stage:
+    """One node of four GPUs, where starts take a second and stops two."""
+
+    def __init__(self, folder: Path, policy: str = "fifo", **more: Any) -> None:
+        costs = Costs(restart=0.0, stop=2.0)
+        self.site = Site(folder, "1x4", Parts(policy, costs=costs), 1.0, oracle=False, **more)
+        self.controller = self.site.open()
+
+    def submit(self, gpus: int = 4, length: float = 10.0, **more: Any) -> int:
+        number = self.controller.roster.next_id
+        spec = JobSpec(number, f"j{number}", self.site.clock.now, gang(gpus))
+        self.site.machine.tell(TraceJob(spec, length, more.pop("breaks", ())))
+        wanted = Submission(("train",), gang(gpus), f"j{number}", estimate=length, **more)
+        assert self.ask(Submit((wanted,))) == [number]
+        return number
+
+    def ask(self, command: Command) -> Any:
+        answer = self.controller.post(command)
+        self.controller.turn()
+        return answer.result(0)
+
+    def until(self, moment: float) -> None:
+        """Let time pass in small steps, as a live loop would."""
+        clock = self.site.clock
+        while clock.now < moment:
+            clock.now = min(moment, clock.now + 0.5)
+            self.controller.turn()
+
+    def restart(self, **more: Any) -> None:
+        self.site.close()
+        self.controller = self.site.open(**more)
+        self.controller.turn()
+
+    def state(self, number: int) -> str:
+        return describe(self.controller, number).state
+
+    def why(self, number: int) -> str:
+        return describe(self.controller, number).reason
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    made = Stage(tmp_path)
+    yield made
+    made.site.close()
+
+
+# ---- the life of a job -------------------------------------------------------------------------
+
+
+def test_a_job_runs_and_people_can_read_when(stage: Stage) -> None:
+    number = stage.submit(2, owner="ann")
+    assert stage.state(number) == "starting"
+    stage.until(1.0)
+    told = describe(stage.controller, number)
+    assert (told.state, told.places[0].node, told.places[0].devices) == ("running", "n0", (0, 1))
+    stage.until(12.0)
+    told = describe(stage.controller, number)
+    assert (told.state, told.code, told.attempts) == ("done", 0, 1)
+    assert told.ended is not None and told.started is not None
+    assert told.ended - told.started == 11.0
+    assert history(stage.controller, owner="ann") == [told]
+    assert history(stage.controller, owner="bob") == []
+
+
+def test_a_job_that_waits_says_for_whom(stage: Stage) -> None:
+    first, second = stage.submit(), stage.submit()
+    assert describe(stage.controller, second).blockers == (first,)
+    assert [each.id for each in listed(stage.controller, reasons=True)] == [first, second]
+
+
+def test_a_job_too_large_is_rejected_in_words(stage: Stage) -> None:
+    number = stage.submit(99)
+    assert (stage.state(number), bool(stage.why(number))) == ("rejected", True)
+
+
+def test_many_jobs_in_one_command_are_one_batch(stage: Stage) -> None:
+    ids = stage.ask(Submit((Submission(("x",), gang(4), held=True),) * 2000))
+    assert ids == list(range(1, 2001))
+    assert stage.controller.journal.sequence == 0
+    stage.submit()
+    assert stage.controller.journal.sequence == 1
+
+
+# ---- cancelling and holding --------------------------------------------------------------------
+
+
+def test_a_cancelled_job_is_stopped_before_the_next_one_starts(stage: Stage) -> None:
+    first, second = stage.submit(), stage.submit()
+    stage.until(5.0)
+    stage.ask(Cancel((first,)))
+    assert (stage.state(first), stage.state(second)) == ("stopping", "starting")
+    assert Attempt(second, 1) not in stage.site.machine.known
+    stage.until(8.0)
+    assert stage.state(first) == "cancelled"
+    assert stage.site.machine.known[Attempt(second, 1)].begun == 7.0
+
+
+def test_a_waiting_job_can_be_cancelled(stage: Stage) -> None:
+    stage.submit()
+    second = stage.submit()
+    stage.ask(Cancel((second,)))
+    assert stage.state(second) == "cancelled"
+
+
+def test_a_held_job_lets_others_pass(stage: Stage) -> None:
+    stage.submit()
+    second, third = stage.submit(), stage.submit()
+    stage.ask(Hold((second,)))
+    stage.restart()
+    assert (stage.state(second), stage.why(second)) == ("held", "its owner holds it")
+    stage.until(14.0)
+    assert stage.state(third) == "running"
+    stage.ask(Release((second,)))
+    stage.until(25.0)
+    assert stage.state(second) == "running"
+
+
+def test_a_job_can_be_submitted_held(stage: Stage) -> None:
+    number, other = stage.submit(held=True), stage.submit(held=True)
+    assert stage.state(number) == "held"
+    stage.restart()
+    stage.ask(Cancel((other,)))
+    stage.ask(Release((number,)))
+    assert (stage.state(number), stage.state(other)) == ("starting", "cancelled")
+
+
+def test_a_running_job_cannot_be_held(stage: Stage) -> None:
+    number = stage.submit()
+    with pytest.raises(UserError, match="only a waiting job can be held"):
+        stage.ask(Hold((number,)))
+
+
+@pytest.mark.parametrize("command", [Cancel((7,)), Hold((7,)), Release((7,)), Drain("n7")])
+def test_what_is_not_there_is_refused_in_one_sentence(stage: Stage, command: Command) -> None:
+    before = stage.controller.journal.sequence
+    with pytest.raises(UserError, match="7"):
+        stage.ask(command)
+    assert stage.controller.journal.sequence == before
+
+
+def test_a_drained_node_takes_nothing_new(stage: Stage) -> None:
+    stage.ask(Drain("n0"))
+    number = stage.submit()
+    assert stage.state(number) == "waiting"
+    assert machines(stage.controller)[0].state == "draining"
+    stage.ask(Undrain("n0"))
+    assert stage.state(number) == "starting"
+
+
+# ---- failures ----------------------------------------------------------------------------------
+
+
+def test_a_job_that_fails_rests_and_is_tried_again(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, backoff=doubling(8.0))
+    number = stage.submit(retries=1, breaks=(5.0,))
+    stage.until(7.0)
+    assert stage.state(number) == "waiting"
+    assert "tried again after a rest of 8 s" in stage.why(number)
+    stage.restart()
+    stage.until(13.5)
+    assert stage.state(number) == "waiting"
+    stage.until(14.5)
+    assert stage.state(number) == "starting"
+    stage.until(30.0)
+    told = describe(stage.controller, number)
+    assert (told.state, told.attempts, told.failures) == ("done", 2, 1)
+    assert attempts(stage.controller, number)[0]["outcome"] == "it broke, as it was told to"
+    stage.site.close()
+
+
+def test_a_job_without_retries_fails_with_its_reason(stage: Stage) -> None:
+    number = stage.submit(breaks=(5.0,))
+    stage.until(10.0)
+    assert (stage.state(number), stage.why(number)) == ("failed", "it broke, as it was told to")
+
+
+class Stubborn(FakeExecutor):
+    """An engine whose calls fail a few times."""
+
+    trouble = 0
+
+    def start(self, launch: Launch) -> None:
+        self._refuse()
+        super().start(launch)
+
+    def stop(self, attempt: Attempt, grace: float) -> None:
+        self._refuse()
+        super().stop(attempt, grace)
+
+    def _refuse(self) -> None:
+        if self.trouble:
+            self.trouble -= 1
+            raise OSError("no such device")
+
+
+def test_an_engine_that_cannot_start_a_job_fails_it_with_a_reason(stage: Stage) -> None:
+    engine = Stubborn(stage.site.machine)
+    stage.restart(executor=engine)
+    engine.trouble = 1
+    number = stage.submit()
+    stage.until(1.0)
+    assert stage.state(number) == "failed"
+    assert stage.why(number) == "could not be started: no such device"
+
+
+def test_a_stop_that_fails_is_tried_again(stage: Stage) -> None:
+    engine = Stubborn(stage.site.machine)
+    stage.restart(executor=engine)
+    number = stage.submit(length=100.0)
+    stage.until(3.0)
+    engine.trouble = 2
+    stage.ask(Cancel((number,)))
+    stage.until(5.0)
+    assert stage.state(number) == "stopping"
+    stage.until(9.0)
+    assert stage.state(number) == "cancelled"
+
+
+def test_an_attempt_lost_while_the_controller_was_away_is_a_failure(stage: Stage) -> None:
+    number = stage.submit()
+    stage.until(3.0)
+    stage.site.machine.known.clear()
+    stage.site.machine._future.clear()
+    stage.restart()
+    assert stage.why(number) == "it was lost while the controller was away"
+
+
+def test_only_jobs_that_can_resume_make_room(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, "srtf")
+    first = stage.submit(length=100.0)
+    stage.until(5.0)
+    stage.submit(length=5.0)
+    assert stage.state(first) == "running"
+    stage.until(120.0)
+    third = stage.submit(length=100.0, resumable=True)
+    stage.until(125.0)
+    stage.submit(length=5.0)
+    assert stage.state(third) == "stopping"
+    stage.site.close()
+
+
+def test_progress_is_believed(stage: Stage) -> None:
+    number = stage.submit(length=10.0)
+    stage.until(1.0)
+    stage.controller.performer.news.append(Advanced(Attempt(number, 1), 25.0, 100.0, 5.0))
+    stage.controller.turn()
+    job = stage.controller.scheduler.jobs[number]
+    assert job.time_left(stage.controller.scheduler.now) == pytest.approx(15.0)
+    assert describe(stage.controller, number).progress == (25.0, 100.0, 5.0)
+
+
+def test_news_of_earlier_attempts_mean_nothing(stage: Stage) -> None:
+    number = stage.submit()
+    stage.until(2.0)
+    stage.controller.performer.news.append(Advanced(Attempt(number, 9), 1.0, 2.0, 1.0))
+    stage.controller.turn()
+    assert describe(stage.controller, number).progress is None
+
+
+# ---- what is kept ------------------------------------------------------------------------------
+
+
+def test_secrets_reach_the_job_and_nobody_else(stage: Stage) -> None:
+    number = stage.submit(environment={"A": "shown"}, secrets={"TOKEN": "hidden-value"})
+    shown = submission_of(stage.controller, number)
+    assert shown["hidden"] == ["TOKEN"]
+    assert "hidden-value" not in str(shown)
+    stage.restart()
+    launch = stage.site.machine.known[Attempt(number, 1)].launch
+    assert launch.environment == {"A": "shown", "TOKEN": "hidden-value"}
+    store = stage.controller.journal.store
+    kept = [*store.rows(select(schema.batches)), *store.rows(select(schema.attempts))]
+    assert "hidden-value" not in str(kept)
+    assert os.stat(stage.site.folder / "dovetail.db").st_mode & 0o077 == 0
+
+
+def test_old_batches_are_forgotten_beyond_the_limit_and_replays_still_work(tmp_path: Path) -> None:
+    site = Site(tmp_path, "1x4", Parts("srtf"), 0.0)
+    controller = site.open()
+    controller.journal.every, controller.journal.keep = 5, 20
+    jobs = [TraceJob(JobSpec(n, f"j{n}", 3.0 * n, gang(2)), 4.0) for n in range(1, 31)]
+    site.drive(controller, jobs)
+    journal = controller.journal
+    first = next(journal.recorded(0)).sequence
+    assert 1 < first <= journal.sequence - 19
+    assert len(journal.snapshots()) < 10
+    assert first_difference(journal, site.make) is None
+    site.close()
+    controller = site.open()
+    assert not controller.scheduler.jobs
+    site.close()
+
+
+def test_a_replay_with_another_policy_says_where_it_differs(stage: Stage) -> None:
+    for length in (50.0, 40.0, 10.0):
+        stage.submit(length=length)
+    stage.until(60.0)
+    journal = stage.controller.journal
+    assert first_difference(journal, stage.site.make) is None
+    other = composer(Parts("sjf", costs=stage.site.parts.costs), FakeExecutor(stage.site.machine))
+    divergence = first_difference(journal, other)
+    assert divergence is not None
+    expected = "start of job 2 on node 0 (4 GPUs) was recorded, start of job 3 on node 0 (4 GPUs)"
+    assert expected in divergence.text
+
+
+def test_a_snapshot_spares_old_batches(stage: Stage) -> None:
+    for _ in range(3):
+        stage.submit()
+    stage.until(15.0)
+    stage.controller.journal.snapshot(stage.controller.scheduler)
+    before = stage.controller.scheduler.snapshot()
+    stage.restart()
+    assert stage.controller.scheduler.snapshot() == before
+
+
+@pytest.mark.parametrize("policy", ["sjf", "srtf", "las:round=50", "fair-share", "fifo:skip=true"])
+def test_another_policy_takes_over_at_a_restart(policy: str, tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    for length in (50.0, 40.0, 10.0, 20.0):
+        stage.submit(length=length, resumable=True)
+    stage.ask(Hold((4,)))
+    stage.until(5.0)
+    stage.site.close()
+    stage.site.parts = Parts(policy, costs=stage.site.parts.costs)
+    del stage.site.make
+    for _ in range(2):
+        stage.restart()
+        stage.controller.scheduler.validate()
+    stage.until(12.0)
+    assert stage.state(1) == ("waiting" if policy == "srtf" else "running")
+    stage.ask(Release((4,)))
+    stage.until(500.0)
+    assert [stage.state(number) for number in (1, 2, 3, 4)] == ["done"] * 4
+    ends = {number: describe(stage.controller, number).ended or 0.0 for number in (1, 2, 3, 4)}
+    if policy in ("sjf", "srtf"):
+        assert ends[3] < ends[4] < ends[2]
+    assert first_difference(stage.controller.journal, stage.site.make) is None
+    stage.site.close()
+
+
+# ---- the loop ----------------------------------------------------------------------------------
+
+
+def test_the_live_loop_answers_when_it_is_on_disk(tmp_path: Path) -> None:
+    from dovetail.controller.timebase import MachineClock
+
+    site = Site(tmp_path, "1x4", latency=0.0, oracle=False)
+    site.clock = MachineClock()  # type: ignore[assignment]
+    site.machine.clock = site.clock.monotonic
+    controller = site.open()
+    for number in range(1, 9):
+        site.machine.tell(TraceJob(JobSpec(number, "j", 0.0, gang(1)), 0.01))
+
+    async def live() -> list[int]:
+        task = asyncio.create_task(controller.run())
+        one = Submit((Submission(("x",), gang(1)),))
+        ids = await asyncio.gather(*(controller.ask(one) for _ in range(8)))
+        while controller.roster:
+            await asyncio.sleep(0.01)
+        controller.end()
+        await task
+        with pytest.raises(UserError, match="has ended"):
+            await controller.ask(one)
+        return [number for each in ids for number in each]
+
+    assert sorted(asyncio.run(live())) == list(range(1, 9))
+    assert controller.journal.snapshots() == [controller.journal.sequence]
+    site.close()
+
+
+# ---- time --------------------------------------------------------------------------------------
+
+
+def test_decisions_do_not_see_the_wall_clock_jump(stage: Stage) -> None:
+    stage.submit()
+    stage.until(5.0)
+    stage.site.clock.jump = -86400.0
+    before = stage.controller.time.now()
+    stage.restart()
+    assert stage.controller.time.now() == before
+
+
+def test_after_a_reboot_time_goes_on_from_the_last_batch() -> None:
+    clock = VirtualClock()
+    clock.now, clock.jump, clock.booted = 3.0, 1000.0, "second"
+    last = Moment(now=500.0, wall=clock.wall() - 60.0)
+    base = TimeBase(clock, Anchor("first", 77.0), last)
+    assert base.now() == 560.0
+    clock.now += 5.0
+    assert base.now() == 565.0
+    assert base.as_wall(560.0) == clock.wall() - 5.0
+    last = Moment(now=500.0, wall=clock.wall() + 60.0)
+    assert TimeBase(clock, None, last).now() == 500.0
+
+
+# ---- what can go wrong with the data base ------------------------------------------------------
+
+
+def test_two_controllers_cannot_share_a_data_folder(stage: Stage) -> None:
+    with pytest.raises(UserError, match="another controller is using it"):
+        Store(stage.site.url)
+
+
+def test_a_data_base_that_another_program_locks_is_one_sentence(stage: Stage) -> None:
+    with sqlite3.connect(stage.site.folder / "dovetail.db") as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(UserError, match="another program is using it"):
+            stage.submit()
+        other.rollback()
+    other.close()
+    assert not stage.site.machine.known
+    stage.restart()
+    assert not stage.controller.roster
+
+
+def test_a_file_that_is_no_data_base_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.db").write_text("hello " * 1000)
+    with pytest.raises(UserError, match="no data base"):
+        Store(f"sqlite:///{tmp_path / 'x.db'}")
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot be opened"):
+        Store(f"sqlite:///{tmp_path / 'nowhere' / 'x.db'}")
+
+
+def test_a_url_that_is_none_is_refused() -> None:
+    with pytest.raises(UserError, match="is no data base; write sqlite"):
+        Store("what?")
+
+
+def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    Store(url).close()
+    with sqlite3.connect(tmp_path / "x.db") as connection:
+        connection.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
+    connection.close()
+    with pytest.raises(UserError, match="newer Dovetail"):
+        Store(url)
+
+
+def test_an_older_schema_is_brought_up_to_date(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, done = f"sqlite:///{tmp_path / 'x.db'}", []
+    Store(url).close()
+    monkeypatch.setattr(schema, "VERSION", 2)
+    monkeypatch.setitem(schema.MIGRATIONS, 1, done.append)
+    store = Store(url)
+    assert (store.noted("schema"), len(done)) == ("2", 1)
+    store.close()
+
+
+def test_a_vanished_data_folder_ends_the_controller_before_it_acts(stage: Stage) -> None:
+    (stage.site.folder / "dovetail.db").unlink()
+    answer = stage.controller.post(Submit((Submission(("x",), gang(1)),)))
+    with pytest.raises(UserError, match="has vanished"):
+        stage.controller.turn()
+    with pytest.raises(UserError, match="has vanished"):
+        answer.result(0)
+    assert not stage.site.machine.known
+
+
+def test_a_full_disk_leaves_no_half_of_an_entry(tmp_path: Path) -> None:
+    store = Store(f"sqlite:///{tmp_path / 'x.db'}")
+    pages = int(store.rows(select(literal(2).label("x")))[0]["x"])
+    with store.transaction() as connection:
+        used = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {used + pages}")
+    journal = Journal(store)
+    rows = [{"id": n, "name": "x" * 9000, "owner": "", "submission": "{}"} for n in range(9)]
+    entry = Entry(
+        0.0,
+        0.0,
+        new_jobs=[{**row, "secrets": "{}", "state": "held", "submitted": 0.0} for row in rows],
+    )
+    with pytest.raises(UserError, match="the disk is full"):
+        journal.write(entry)
+    assert store.rows(select(schema.jobs)) == []
+    store.close()
+
+
+def test_a_journal_of_another_cluster_is_refused(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.submit()
+    stage.site.close()
+    other = Site(tmp_path, "1x1", oracle=False)
+    with pytest.raises(UserError, match="does not fit this cluster and policy"):
+        other.open()
+    other.close()
+
+
+def test_controllers_are_made_of_named_parts(tmp_path: Path) -> None:
+    engine = FakeExecutor(Site(tmp_path).machine)
+    with pytest.raises(UserError, match="knows the future"):
+        composer(Parts("sjf", predictor="oracle"), engine)
+    with pytest.raises(UserError, match="needs nodes that state CPU and memory"):
+        composer(Parts("synergy"), engine)()
+    assert isinstance(Controller, type)
