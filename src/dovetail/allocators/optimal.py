@@ -17,7 +17,7 @@ from dovetail.allocators.fractional import NOISE, Group, fractions
 from dovetail.allocators.ideal import ideal
 from dovetail.allocators.program import Effort
 from dovetail.allocators.trial import Trial
-from dovetail.allocators.tune import SMALL, Tables, Tune, appetite
+from dovetail.allocators.tune import SMALL, Tables, Tune
 from dovetail.core.claims import Arrangement, Claim, Occasion, Point, Server
 
 
@@ -51,7 +51,7 @@ class Optimal(Tune):
             trial.rise(job)
         claims = [*[trial.claim(job) for job in mine], *occasion.coming]
         left = self._seat_whole(trial, claims)
-        left.sort(key=lambda claim: (-claim.gpus, -appetite(trial, claim), claim.job))
+        left.sort(key=lambda claim: (-claim.gpus, -trial.appetite(claim), claim.job))
         tables = Tables(trial)
         for claim in left:
             spots = tables.find(claim)

@@ -70,6 +70,7 @@ class Trial:
         #: where each claim that was looked at sits, and the point it gets
         self.spots: dict[int, Spots] = {}
         self.points: dict[int, Point] = {}
+        self._appetites: dict[tuple[int, int], float] = {}
         #: nodes on which somebody sat down or rose
         self.changed: set[int] = set()
         self.claims = {claim.job: claim for claim in occasion.coming}
@@ -81,6 +82,8 @@ class Trial:
         """What everybody who stays or comes would get if the pool were one node."""
         occasion, seating = self.occasion, self.occasion.seating
         kinds = dict(seating.kinds)
+        if len(occasion.cluster.pools) > 1:
+            kinds = self._kinds_here()
         leaving = [(seating.claims[job], -1) for job in occasion.going]
         for claim, sign in (*leaving, *[(claim, 1) for claim in occasion.coming]):
             kind = (id(claim.curve), claim.gpus)
@@ -90,6 +93,16 @@ class Trial:
         memory = sum(occasion.cluster.memory[nodes]) + sum(seating.memory[nodes])
         present = {kind: entry for kind, entry in kinds.items() if entry[1]}
         return Targets(present, cpu, memory, self.filling)
+
+    def _kinds_here(self) -> dict[tuple[int, int], tuple[Curve, int]]:
+        """How many claims of each kind sit in this pool, where there are others."""
+        nodes = range(self.occasion.start, self.occasion.stop)
+        kinds: dict[tuple[int, int], tuple[Curve, int]] = {}
+        for claim in self.occasion.seating.claims.values():
+            if claim.held[0].node in nodes:
+                kind = (id(claim.curve), claim.gpus)
+                kinds[kind] = (claim.curve, kinds.get(kind, (claim.curve, 0))[1] + 1)
+        return kinds
 
     def desk(self, node: int) -> Desk:
         """The node as it is in this trial."""
@@ -101,6 +114,16 @@ class Trial:
     def target(self, claim: Claim) -> Point:
         """The amounts per GPU that are aimed at for a claim."""
         return self.targets.of(claim.curve, claim.gpus)
+
+    def appetite(self, claim: Claim) -> float:
+        """How many times its fair share is aimed at for a claim, of what it wants most."""
+        kind = (id(claim.curve), claim.gpus)
+        found = self._appetites.get(kind)
+        if found is None:
+            target, fair = self.target(claim), claim.curve.fair
+            found = max(target.cpu / max(fair.cpu, 1), target.memory / max(fair.memory, 1))
+            self._appetites[kind] = found
+        return found
 
     def claim(self, job: int) -> Claim:
         """A claim that sits or comes."""

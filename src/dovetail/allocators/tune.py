@@ -79,12 +79,6 @@ class Tune(Joint):
         return min(self.exchanges * changes, EFFORT // (occasion.stop - occasion.start))
 
 
-def appetite(trial: Trial, claim: Claim) -> float:
-    """How many times its fair share is aimed at for a claim, of what it wants most."""
-    target, fair = trial.target(claim), claim.curve.fair
-    return max(target.cpu / max(fair.cpu, 1), target.memory / max(fair.memory, 1))
-
-
 def _anew(occasion: Occasion) -> bool:
     """Is most of a small pool seated anew? Then a thorough search is worth its time."""
     small = occasion.stop - occasion.start <= SMALL
@@ -113,7 +107,7 @@ def seat(trial: Trial, thin: bool = False) -> None:
         return
     # Where spreading costs nothing, there is no packing problem: the hungriest choose first.
     packed = occasion.span_penalty > 0
-    homeless.sort(key=lambda claim: (-claim.gpus * packed, -appetite(trial, claim), -claim.gpus))
+    homeless.sort(key=lambda claim: (-claim.gpus * packed, -trial.appetite(claim), -claim.gpus))
     tables = Tables(trial)
     for claim in homeless:
         spots = tables.thinnest(claim) if thin else tables.find(claim)
@@ -138,7 +132,7 @@ class Tables:
 
     def find(self, claim: Claim) -> Spots | None:
         """Where a claim should sit: the hungry where little is wanted, donors where much is."""
-        hungry = appetite(self.trial, claim) > 1
+        hungry = self.trial.appetite(claim) > 1
         best, outlook = self._on(1, claim, hungry), 0.0
         if claim.gpus == 1:
             return best

@@ -128,7 +128,8 @@ def _compose(
     profiles = catalogue(settings.profiles)
     # Where CPU and memory are not stated, nothing can depend on them.
     stated = cluster.limits_cpu and cluster.limits_memory
-    if not stated and (allocator.by_model or isinstance(allocator, JointAllocator)):
+    nothing = any(node.gpus and not (node.cpu and node.memory) for node in cluster.nodes)
+    if nothing and (allocator.by_model or isinstance(allocator, JointAllocator)):
         raise UserError(
             f"allocator {allocator_text} shares out CPU and memory: say how much a node has, "
             f"as in {settings.cluster},cpus=24,mem=500"
