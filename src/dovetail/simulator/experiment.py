@@ -132,7 +132,7 @@ def _compose(
     if nothing and (allocator.by_model or isinstance(allocator, JointAllocator)):
         raise UserError(
             f"allocator {allocator_text} shares out CPU and memory: say how much a node has, "
-            f"as in {settings.cluster},cpus=24,mem=500"
+            "as in 16x8,cpus=24,mem=500"
         )
     speed = Sensitivity(profiles, plain) if stated else plain
     faults = read_faults(settings.faults, cluster, settings.seed)
