@@ -1,8 +1,8 @@
 """`make bench`: how fast the simulator is, as figures and as ratios to a calibration loop.
 
-Each case runs in a process of its own, with calibration loops all through it; what is checked
-against `ranges.toml` is cost per job (or event) in units of that loop, so that a slow or busy machine
-does not matter much. Rates are 2 x finished jobs per CPU second, trace generation included.
+Each case runs in a process of its own, with calibration loops all through it. What is checked
+against `ranges.toml` is cost per job (or event) in units of that loop, so that a slow or busy
+machine does not matter much. Rates are 2 x finished jobs per CPU second, trace generation included.
 """
 
 from __future__ import annotations
