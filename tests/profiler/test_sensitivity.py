@@ -8,7 +8,6 @@ import pytest
 
 from dovetail.model.errors import UserError
 from dovetail.model.profile import Profile, Surface
-from dovetail.model.profiling import FREE, ProfilingCost, profiling_seconds
 from dovetail.profiler.bisection import Bisection
 from dovetail.profiler.caching import Dataset
 from dovetail.profiler.measurement import Measurement
@@ -111,11 +110,3 @@ def test_needs_of_a_curve_that_still_rises() -> None:
     assert needs(Profile("job", surface, (1.0, 4.0))) == (
         "profits up to 2 cores per GPU, the most that was tried, needs 4 GiB; 1 core costs it 50 %"
     )
-
-
-def test_in_simulation_profiling_takes_the_time_it_costs() -> None:
-    assert profiling_seconds() == ProfilingCost().seconds == 480.0
-    assert profiling_seconds(points=4, seconds_per_point=30, start=5) == 140.0
-    assert FREE.seconds == 0.0
-    with pytest.raises(UserError):
-        ProfilingCost(points=-1)

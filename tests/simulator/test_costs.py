@@ -10,6 +10,7 @@ import pytest
 import rows
 
 from dovetail.metrics.summary import summarise
+from dovetail.simulator.experiment import Replay, replay
 
 ROWS = """
 # nothing is free unless it is said to be: a restart loses 30 s by default
@@ -122,3 +123,12 @@ def test_an_option_has_the_last_word_over_the_file(
     (tmp_path / "file.toml").write_text(CLUSTER_FILE)
     row = "file.toml | a:2@0+40,type=new,model=gpt b:2@13+4,type=new | srtf restart=1 -> a 0-13 18-29, b 13-18"
     rows.check(row, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize(("cost", "ended"), [(0.0, 1000.0), (480.0, 1480.0)])
+def test_profiling_takes_the_time_it_costs(tmp_path: Path, cost: float, ended: float) -> None:
+    trace = tmp_path / "jobs.csv"
+    trace.write_text("job_id,submit_time,gpus,duration,model\na,0,1,1000,gnmt\n")
+    cluster = "1x8,cpus=24,mem=500"
+    run = replay(Replay(str(trace), cluster, "synergy", profiling_cost=cost))
+    assert summarise(run)["jct"]["mean"] == ended
