@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dovetail.core import checking
+from dovetail.core import checking, releasing
 from dovetail.core.lifecycle import move
 from dovetail.core.protocols import Planner, Predictor, Speed, Tenancy
 from dovetail.model.allocation import NOTHING, Allocation, Difference, Part, classify
@@ -294,25 +294,13 @@ class Books:
         """Second half: the job has its new amounts and another rate."""
         job, virtual = self.jobs[action.job], action.allocation
         if self.releasing:
-            virtual = self._without_growth(job, virtual)
+            virtual = releasing.without_growth(job, virtual, self.releasing)
         allocation = self._bind(domain, virtual)
         self.cluster.take(allocation, closed_too=True)
         job.allocation, job.virtual = allocation, virtual
         job.rate = self.speed.rate(job.spec, allocation, self.cluster)
         self._due[domain].resized(job, self.now)
         return action._replace(allocation=allocation)
-
-    def _without_growth(self, job: Job, wanted: Allocation) -> Allocation:
-        """What of a resize can be had at once: no more, while a job beside it is stopping."""
-        assert job.allocation is not None and job.virtual is not None
-        busy = {part.node for held in self.releasing.values() for part in held.parts}
-        if not any(part.node in busy for part in job.allocation.parts):
-            return wanted
-        parts = [
-            new._replace(cpu=min(old.cpu, new.cpu), memory=min(old.memory, new.memory))
-            for old, new in zip(job.virtual.parts, wanted.parts, strict=True)
-        ]
-        return wanted._replace(parts=tuple(parts))
 
     def _lift(self, action: Change) -> Allocation:
         """First half of a change: the old allocation is free, the job keeps running."""
@@ -398,23 +386,7 @@ class Books:
             move(job, RUNNING)
         else:
             move(job, STARTING)
-            job.awaits = self._still_held(job)
-
-    def _still_held(self, job: Job) -> frozenset[int]:
-        """Stopping jobs that have not let go of something this start needs."""
-        assert job.allocation is not None
-        wanted: dict[int, int] = {}
-        for part in job.allocation.parts:
-            wanted[part.node] = wanted.get(part.node, 0) | part.devices
-        limited = self.cluster.limited
-        return frozenset(
-            other
-            for other, held in self.releasing.items()
-            if any(
-                part.node in wanted and (limited or part.devices & wanted[part.node])
-                for part in held.parts
-            )
-        )
+            job.awaits = releasing.still_held(job, self.releasing, self.cluster.limited)
 
     def validate(self) -> None:
         """Check that the books agree with themselves. Run after every test."""

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Collection, Sequence
-from heapq import heapify, heappop, heappush
-from itertools import chain
+from heapq import heappop, heappush
 from typing import Any
 
 from dovetail.core.claims import Curves
@@ -23,9 +22,10 @@ from dovetail.core.protocols import Allocator, Placement
 from dovetail.core.view import View
 from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
-from dovetail.model.job import RUNNING, Job, Status
+from dovetail.model.job import RUNNING, Job
 from dovetail.model.plan import Action
 from dovetail.model.request import Request
+from dovetail.planners import storing
 from dovetail.planners.reasons import why_impossible
 
 
@@ -370,50 +370,8 @@ class Index:
         """Everything a rebuilt index needs besides the jobs."""
         self._seat()
         self.list_running()
-        keys: dict[str, Any] = {}
-        waiting = (lane.in_order() for lane in self._lanes.values())
-        for entry in chain(*self.ranked.values(), *waiting):
-            keys[str(entry[2])] = entry[0]
-        turns = [(at, number) for at, number, entry in self._turns if entry[3].entry is entry]
-        return {
-            "now": self.view.now,
-            "grid": self._grid,
-            "everything": self._everything,
-            "keys": keys,
-            "turns": turns,
-            "ordering": self.ordering.snapshot(),
-        }
+        return storing.snapshot(self)
 
     def restore(self, state: dict[str, Any], jobs: Sequence[Job]) -> None:
         """Rebuild lanes from stored keys, so that a fork continues identically."""
-        self.view.now = state["now"]
-        self._grid = state["grid"]
-        self._everything = state["everything"]
-        self.ordering.restore(state["ordering"])
-        entries: dict[int, Entry] = {}
-        for job in jobs:
-            key = state["keys"].get(str(job.spec.id))
-            # Keys that went through JSON come back as lists.
-            self._reinstate(job, tuple(key) if isinstance(key, list) else key)
-            if job.entry is not None:
-                entries[job.spec.id] = job.entry
-        self._turns = [(at, number, entries[number]) for at, number in state["turns"]]
-        heapify(self._turns)
-
-    def _reinstate(self, job: Job, key: Any) -> None:
-        lane = self.lane(job)
-        if job.withheld or (job.status is not Status.WAITING and job.virtual is None):
-            # Withheld, stopping or suspended: it comes back through `waits`.
-            return
-        self.view.jobs[job.spec.id] = job
-        if job.status is Status.WAITING:
-            self.waiting += 1
-            self.timed = self._drifts
-            lane.push(job, key)
-            self._open[lane] = None
-            return
-        if self._by_tenant:
-            self.view.hold(job, 1)
-        if key is not None:
-            entry = job.entry = (key, job.spec.submit, job.spec.id, job)
-            insort(lane.running, entry)
+        storing.restore(self, state, jobs)
