@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from dovetail.controller.commands import Command
@@ -39,8 +38,6 @@ OVER = "the controller has ended; start it again and ask once more"
 class Settings:
     """How the controller goes about its work."""
 
-    #: where attempts keep their logs
-    folder: Path
     #: seconds between two looks at the engine's reports
     pace: float = 0.1
     #: rests after failures
@@ -58,18 +55,18 @@ class Controller:
         make: Callable[[], Scheduler],
         journal: Journal,
         executor: Executor,
-        settings: Settings,
+        settings: Settings | None = None,
         clock: Clock | None = None,
         parts: Parts | None = None,
     ) -> None:
         self.journal = journal
         self.executor = executor
-        self.settings = settings
+        self.settings = settings or Settings()
         self.time = TimeBase(clock or MachineClock(), journal.anchor(), journal.last_moment())
         journal.drop_anchor(self.time.anchor)
         self.scheduler, last = self._recover(make, parts)
         self.roster = Roster(journal.store)
-        self.performer = Performer(executor, settings.folder)
+        self.performer = Performer(executor)
         #: what the last plan asked for
         self.wake_at = last.wake_at
         #: told of every plan that was carried out: for watchers and tests

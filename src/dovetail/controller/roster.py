@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
 from sqlalchemy import func, select
 
@@ -115,11 +114,6 @@ class Roster(dict[int, Live]):
         """A job has ended."""
         self.resting.pop(job, None)
         return self.pop(job)
-
-
-def folder_of(root: Path, attempt: Attempt) -> Path:
-    """Where an attempt keeps its log and its state."""
-    return root / str(attempt.job) / str(attempt.number)
 
 
 def _live(row: Row) -> Live:

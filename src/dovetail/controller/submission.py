@@ -69,7 +69,7 @@ class Submission:
             retries=self.retries,
         )
 
-    def launch(self, attempt: Attempt, allocation: Allocation, folder: Path) -> Launch:
+    def launch(self, attempt: Attempt, allocation: Allocation) -> Launch:
         """Everything an engine needs for one attempt."""
         return Launch(
             attempt,
@@ -78,7 +78,6 @@ class Submission:
             allocation,
             Path(self.directory),
             {**self.environment, **self.secrets},
-            folder,
             self.run_as,
             self.grace,
         )

@@ -36,8 +36,6 @@ class Launch:
     #: where the command runs
     directory: Path
     environment: Mapping[str, str] = field(default_factory=dict)
-    #: where the attempt keeps its log and its state, made by the executor
-    folder: Path = Path()
     #: numeric user and group to run as; None: as the controller
     owner: tuple[int, int] | None = None
     #: seconds between asking a job to stop and ending it

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.executors.local.processes import Identity
-from dovetail.executors.protocol import Attempt, Launch
+from dovetail.executors.protocol import Attempt
 
 #: others may pass through, to their own folder, but not look around
 PASSABLE, PRIVATE = 0o711, 0o700
@@ -103,11 +103,6 @@ def folder_of(data: Path, attempt: Attempt) -> Folder:
     """Where an attempt keeps its files."""
     job, number = int(attempt.job), int(attempt.number)
     return Folder(data / "attempts" / f"{job}-{number}")
-
-
-def agrees(launch: Launch, folder: Folder) -> bool:
-    """Does the launch name this folder, or leave it to us?"""
-    return launch.folder == Path() or launch.folder.resolve() == folder.path
 
 
 def read_state(path: Path) -> State | None:
