@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, tuple_
 
-from dovetail.controller import schema
+from dovetail.controller import schema, submission
+from dovetail.controller.finding import ALL, Filter
 from dovetail.controller.loop import Controller
 from dovetail.controller.roster import HELD, Live
 from dovetail.controller.store import Row
+from dovetail.controller.submission import Submission
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Node
 from dovetail.model.errors import UserError
 from dovetail.model.plan import Reason
+
+NAMED = 5
+"""Jobs a reason names before it only counts them."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,25 @@ class Description:
     #: jobs in the way, the most important first
     blockers: tuple[int, ...] = ()
     unblock: str = ""
+    #: the array it is a member of, and its place there
+    array: int | None = None
+    index: int | None = None
+    #: wall time of the last checkpoint it told of
+    saved: float | None = None
+    # ---- what was asked for ----
+    command: tuple[str, ...] = ()
+    tenant: str = ""
+    priority: float = 0.0
+    gpus: int = 0
+    #: thousandths of a core and MiB for the whole job; None: left to the scheduler
+    cpu: int | None = None
+    memory: int | None = None
+    resumable: bool = False
+    #: seconds
+    time_limit: float | None = None
+    #: wall time
+    deadline: float | None = None
+    after: tuple[int, ...] = ()
 
 
 def describe(controller: Controller, number: int) -> Description:
@@ -68,19 +93,40 @@ def describe(controller: Controller, number: int) -> Description:
     return _over(rows[0], len(attempts(controller, number)))
 
 
-def listed(controller: Controller, *, reasons: bool = False) -> list[Description]:
-    """All jobs that have not ended, in order of submission; reasons cost time per job."""
-    return [_alive(controller, live, reasons) for live in controller.roster.values()]
+def listed(
+    controller: Controller,
+    *,
+    reasons: bool = False,
+    where: Filter = ALL,
+    after: int = 0,
+    limit: int | None = None,
+) -> list[Description]:
+    """Jobs that have not ended, in order of submission; reasons cost time per job.
+
+    A page begins `after` the last number of the one before.
+    """
+    found = (
+        live
+        for live in controller.roster.values()
+        if live.id > after and where.passes(live, _state(controller, live))
+    )
+    return [_alive(controller, live, reasons) for live in islice(found, limit)]
 
 
 def history(
-    controller: Controller, limit: int = 100, owner: str | None = None
+    controller: Controller,
+    limit: int = 100,
+    where: Filter = ALL,
+    before: tuple[float, int] | None = None,
 ) -> list[Description]:
-    """Jobs that have ended, the latest first."""
+    """Jobs that have ended, the latest first.
+
+    A page begins `before` the end and number of the last one of the page before.
+    """
     jobs = schema.jobs
-    wanted = select(jobs).where(jobs.c.ended.is_not(None))
-    if owner is not None:
-        wanted = wanted.where(jobs.c.owner == owner)
+    wanted = where.narrow(select(jobs).where(jobs.c.ended.is_not(None)))
+    if before is not None:
+        wanted = wanted.where(tuple_(jobs.c.ended, jobs.c.id) < tuple_(*before))
     latest = wanted.order_by(jobs.c.ended.desc(), jobs.c.id.desc()).limit(limit)
     rows = controller.journal.store.rows(latest)
     runs = schema.attempts
@@ -140,6 +186,11 @@ def machines(controller: Controller) -> list[Machine]:
     ]
 
 
+def _state(controller: Controller, live: Live) -> str:
+    job = controller.scheduler.jobs.get(live.id)
+    return HELD if live.held else str(job.status) if job is not None else live.state
+
+
 def _alive(controller: Controller, live: Live, explained: bool) -> Description:
     scheduler = controller.scheduler
     job = scheduler.jobs.get(live.id)
@@ -148,9 +199,9 @@ def _alive(controller: Controller, live: Live, explained: bool) -> Description:
     told = live.progress
     return Description(
         live.id,
-        live.submission.name or f"job-{live.id}",
+        live.name,
         live.submission.owner,
-        HELD if live.held else str(job.status) if job is not None else live.state,
+        _state(controller, live),
         reason.text,
         live.submitted,
         live.started,
@@ -163,15 +214,34 @@ def _alive(controller: Controller, live: Live, explained: bool) -> Description:
         (told.steps, told.total, told.rate) if told else None,
         reason.blockers,
         reason.unblock,
+        live.member.array if live.member else None,
+        live.member.index if live.member else None,
+        live.saved,
+        **_asked(live.submission, live.submitted),
     )
 
 
 def _reason(controller: Controller, live: Live) -> Reason:
     if live.held:
         return Reason(HELD, "its owner holds it", unblock="release it")
+    if live.waits:
+        return _dependent(controller, live)
     if live.pause is not None:
         return Reason("resting", live.reason)
-    return controller.scheduler.explain(live.id)
+    reason = controller.scheduler.explain(live.id)
+    if live.run is not None and live.reason:
+        return reason._replace(text=f"{reason.text}: {live.reason}")
+    return reason
+
+
+def _dependent(controller: Controller, live: Live) -> Reason:
+    """It waits for other jobs: their numbers, as many as a line takes."""
+    numbers = tuple(sorted(live.waits))
+    named = ", ".join(map(str, numbers[:NAMED]))
+    more = f" and {len(numbers) - NAMED} more" if len(numbers) > NAMED else ""
+    verb = "end" if live.submission.after_any else "be done"
+    word = "jobs" if len(numbers) > 1 else "job"
+    return Reason("after", f"it waits for {word} {named}{more} to {verb}", numbers)
 
 
 def _over(row: Row, count: int) -> Description:
@@ -188,7 +258,31 @@ def _over(row: Row, count: int) -> Description:
         row["failures"],
         row["code"],
         row["signal"],
+        array=row["array"],
+        index=row["index"],
+        saved=row["saved"],
+        **_asked(submission.read(row["submission"], "{}"), row["submitted"]),
     )
+
+
+def _asked(asked: Submission, submitted: float) -> dict[str, Any]:
+    """What a submission says, as a description says it."""
+    groups = asked.request.alternatives[0].groups
+    amounts = [(group.most, group.each.cpu, group.each.memory) for group in groups]
+    cpus = [count * cpu for count, cpu, _ in amounts if cpu is not None]
+    memories = [count * memory for count, _, memory in amounts if memory is not None]
+    return {
+        "command": asked.command,
+        "tenant": asked.tenant,
+        "priority": asked.priority,
+        "gpus": asked.request.gpus,
+        "cpu": sum(cpus) if cpus else None,
+        "memory": sum(memories) if memories else None,
+        "resumable": asked.resumable,
+        "time_limit": asked.time_limit,
+        "deadline": None if asked.deadline is None else submitted + asked.deadline,
+        "after": asked.after,
+    }
 
 
 def places(allocation: Allocation, nodes: Sequence[Node]) -> tuple[Place, ...]:
