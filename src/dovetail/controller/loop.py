@@ -62,6 +62,8 @@ class Controller:
         clock: Clock | None = None,
         parts: Parts | None = None,
     ) -> None:
+        #: makes schedulers like this one: for looking ahead
+        self.make = make
         self.journal = journal
         self.executor = executor
         self.settings = settings or Settings()

@@ -115,5 +115,11 @@ class Executor(Protocol):
         If so its reports come as if the controller had been there all the time.
         """
 
+    def describe(self) -> str:
+        """What runs jobs here and what is enforced on them, in one line."""
+
+    def logs(self, attempt: Attempt) -> Sequence[Path]:
+        """The files with what an attempt wrote, oldest first; none where they are not kept."""
+
     def reports(self) -> list[Report]:
         """What happened since the last call; never waits."""

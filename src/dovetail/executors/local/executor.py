@@ -67,9 +67,9 @@ class Local:
         """What is enforced, and how."""
         return self.fences.describe()
 
-    def folder(self, attempt: Attempt) -> Path:
-        """Where an attempt keeps its log."""
-        return folder_of(self._data, attempt).path
+    def logs(self, attempt: Attempt) -> Sequence[Path]:
+        """What an attempt wrote, oldest file first."""
+        return folder_of(self._data, attempt).logs()
 
     def usage(self, attempt: Attempt) -> Usage | None:
         """What a running attempt takes."""

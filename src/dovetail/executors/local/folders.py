@@ -52,6 +52,11 @@ class Folder:
         """Its existence asks the job to save itself."""
         return self.job / "checkpoint"
 
+    def logs(self) -> list[Path]:
+        """What the job wrote, oldest file first."""
+        older = sorted(self.path.glob("log.*"), key=lambda path: -int(path.suffix[1:]))
+        return [path for path in (*older, self.path / "log") if path.is_file()]
+
     def make(self, owner: tuple[int, int] | None) -> None:
         """Make it; `FileExistsError`: this attempt was started before."""
         theirs = owner is not None and os.geteuid() == 0
