@@ -28,6 +28,8 @@ class Address:
 
 def own_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """Where a controller started by this user keeps its data."""
+    if named := environment.get(FOLDER):
+        return Path(named)
     if os.geteuid() == 0:
         return SYSTEM
     home = environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
@@ -40,10 +42,8 @@ def find(folder: Path | None = None, environment: Mapping[str, str] = os.environ
         return Address(folder)
     if url := environment.get(URL):
         return Address(url=url.rstrip("/"), token=environment.get(TOKEN))
-    if named := environment.get(FOLDER):
-        return Address(Path(named))
     mine = own_folder(environment)
-    for place in (mine, SYSTEM):
+    for place in (mine,) if environment.get(FOLDER) else (mine, SYSTEM):
         if (place / SOCKET).exists():
             return Address(place)
     raise UserError("no controller runs here; start one with: dovetail up")
