@@ -23,7 +23,8 @@ class Stage:
     def __init__(
         self, folder: Path, policy: str = "fifo", latency: float | None = 1.0, **more: Any
     ) -> None:
-        self.site = Site(folder, "1x4", self.parts(policy), latency, oracle=False, **more)
+        machines = more.pop("cluster", "1x4")
+        self.site = Site(folder, machines, self.parts(policy), latency, oracle=False, **more)
         self.controller = self.site.open()
 
     @staticmethod

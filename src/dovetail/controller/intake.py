@@ -115,7 +115,7 @@ class Intake:
 
     def _rebooted(self, live: Live) -> None:
         """It went down with the machine: its owner has said what that means."""
-        self._note(live, REBOOTED)
+        self.note(live, REBOOTED)
         self._fulfil(live, live.submission.on_reboot)
 
     def _fulfil(self, live: Live, fate: str) -> None:
@@ -124,7 +124,8 @@ class Intake:
         else:
             self.events.append(Failed(live.id, live.reason, final=True))
 
-    def _note(self, live: Live, reason: str) -> None:
+    def note(self, live: Live, reason: str) -> None:
+        """Say something about a job that people can read."""
         live.reason = reason
         self.entry.job(live.id, reason=reason)
 
@@ -136,7 +137,7 @@ class Intake:
         run.fate = fate
         self.roster.limits.pop(live.id, None)
         self.entry.attempt(*run.attempt, fate=fate)
-        self._note(live, reason)
+        self.note(live, reason)
         self.stops.append(live)
         if self.under.instant:
             # Nobody will confirm that it has ended.

@@ -19,6 +19,7 @@ from typing import Any
 
 from dovetail.controller.circumstances import Backoff, circumstances, doubling
 from dovetail.controller.commands import Command
+from dovetail.controller.idleness import IdleRule
 from dovetail.controller.intake import Intake
 from dovetail.controller.journal import Entry, Journal
 from dovetail.controller.parts import Parts, composer, read_parts
@@ -27,6 +28,7 @@ from dovetail.controller.recovery import reconcile
 from dovetail.controller.roster import Roster
 from dovetail.controller.timebase import Clock, MachineClock, TimeBase
 from dovetail.controller.trial import Trial
+from dovetail.controller.watching import Watch
 from dovetail.controller.wishes import Wishes
 from dovetail.core.scheduler import Scheduler
 from dovetail.executors.protocol import Ended, Executor
@@ -48,6 +50,10 @@ class Settings:
     pace: float = 0.1
     #: rests after failures
     backoff: Backoff = field(default_factory=doubling)
+    #: seconds between two looks at who else is on the machines and what jobs use
+    look: float = 5.0
+    #: what happens to jobs that make nothing of their GPUs
+    idle: IdleRule = field(default_factory=IdleRule)
 
 
 Asked = tuple[Command, "Future[Any]"]
@@ -77,6 +83,7 @@ class Controller:
         boot = self.time.anchor.boot
         self.under = circumstances(self.scheduler.cluster, boot, settings.backoff)
         self.performer = Performer(executor, settings.folder)
+        self.looks = Watch(executor, self.scheduler, settings.look, settings.idle)
         #: what the last plan asked for
         self.wake_at = last.wake_at
         #: told of every plan that was carried out: for watchers and tests
@@ -154,6 +161,7 @@ class Controller:
                 self.performer.gone(report.attempt)
         intake.timed()
         intake.followed()
+        self.looks.look(intake)
 
     def _answer(self, intake: Intake) -> list[tuple[Future[Any], Any]]:
         """Take in commands; those that are wrong are told so at once."""
