@@ -34,7 +34,8 @@ class Stage:
     def submit(self, gpus: int = 4, length: float = 10.0, **more: Any) -> int:
         number = self.controller.roster.next_id
         self.know(number, gpus, length, more.pop("breaks", ()))
-        wanted = Submission(("train",), gang(gpus), f"j{number}", estimate=length, **more)
+        more.setdefault("estimate", length)
+        wanted = Submission(("train",), gang(gpus), f"j{number}", **more)
         assert self.ask(Submit((wanted,))).jobs == (number,)
         return number
 

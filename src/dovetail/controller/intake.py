@@ -10,8 +10,9 @@ from dovetail.controller.dependencies import DONE
 from dovetail.controller.journal import Entry
 from dovetail.controller.roster import FAIL, REQUEUE, Live, Roster, Run
 from dovetail.core.scheduler import Scheduler
-from dovetail.executors.protocol import Advanced, Ended, Paused, Report, Running
+from dovetail.executors.protocol import Advanced, Ended, Paused, Report, Running, Saved
 from dovetail.model.event import (
+    Checkpointed,
     Event,
     Failed,
     Finished,
@@ -57,6 +58,8 @@ class Intake:
             self._advanced(live, report)
         elif isinstance(report, Running):
             self._running(live, report)
+        elif isinstance(report, Saved):
+            self._saved(live)
         elif isinstance(report, Paused):
             self._clock_out(live, live.run)
             self.events.append(Stopped(live.id))
@@ -165,6 +168,13 @@ class Intake:
             live.told = self.entry.now
             per_step = job.expected / report.total
             self.events.append(Progressed(live.id, report.steps * per_step, report.rate * per_step))
+
+    def _saved(self, live: Live) -> None:
+        """A job that saves all the time is believed, but not written down each time."""
+        if live.saved is None or abs(self.entry.wall - live.saved) >= TELL_EVERY:
+            live.saved = self.entry.wall
+            self.entry.job(live.id, saved=live.saved)
+            self.events.append(Checkpointed(live.id))
 
     # ---- from the clock ----------------------------------------------------------------------
 

@@ -76,13 +76,19 @@ class Advanced(NamedTuple):
     rate: float
 
 
+class Saved(NamedTuple):
+    """The attempt told that it has written a checkpoint."""
+
+    attempt: Attempt
+
+
 class Paused(NamedTuple):
     """A suspended attempt no longer uses its devices."""
 
     attempt: Attempt
 
 
-Report = Running | Ended | Advanced | Paused
+Report = Running | Ended | Advanced | Saved | Paused
 
 
 class Use(NamedTuple):

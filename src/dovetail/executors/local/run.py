@@ -16,7 +16,7 @@ from dovetail.executors.local.fences import Fences
 from dovetail.executors.local.folders import Folder, State, read_state
 from dovetail.executors.local.processes import GONE, Identity, alive
 from dovetail.executors.local.progress import Listener
-from dovetail.executors.protocol import Advanced, Attempt, Ended, Paused, Report, Running
+from dovetail.executors.protocol import Advanced, Attempt, Ended, Paused, Report, Running, Saved
 from dovetail.model.allocation import Allocation
 
 WATCH = 1.0
@@ -96,6 +96,8 @@ class Run:
             yield Running(self.attempt, self.allocation)
         if (news := self._progress.news()) is not None:
             yield Advanced(self.attempt, *news)
+        if self._progress.saved():
+            yield Saved(self.attempt)
         if not lives:
             yield from self._finish()
             return
