@@ -224,8 +224,7 @@ class Intake:
 
     def forget(self, live: Live, reason: str = "", state: str = "cancelled") -> None:
         """A job ends that the scheduler never heard of."""
-        values = {"state": state, "reason": reason, "ended": self.entry.wall}
-        self.entry.job(live.id, **values)
+        self.entry.end(live.id, state, reason)
         self.roster.leave(live.id, state)
 
 

@@ -25,6 +25,7 @@ from dovetail.controller.journal import Entry, Journal
 from dovetail.controller.parts import Parts, composer, read_parts
 from dovetail.controller.performing import Booking, Performer
 from dovetail.controller.recovery import reconcile
+from dovetail.controller.retention import Forgetting, Retention
 from dovetail.controller.roster import Roster
 from dovetail.controller.timebase import Clock, MachineClock, TimeBase
 from dovetail.controller.trial import Trial
@@ -54,6 +55,8 @@ class Settings:
     look: float = 5.0
     #: what happens to jobs that make nothing of their GPUs
     idle: IdleRule = field(default_factory=IdleRule)
+    #: how long jobs that have ended are remembered
+    keep: Retention = field(default_factory=Retention)
 
 
 Asked = tuple[Command, "Future[Any]"]
@@ -84,6 +87,7 @@ class Controller:
         self.under = circumstances(self.scheduler.cluster, boot, settings.backoff)
         self.performer = Performer(executor, settings.folder)
         self.looks = Watch(executor, self.scheduler, settings.look, settings.idle)
+        self.forgetting = Forgetting(journal.store, settings.folder, settings.keep)
         #: what the last plan asked for
         self.wake_at = last.wake_at
         #: told of every plan that was carried out: for watchers and tests
@@ -135,6 +139,7 @@ class Controller:
         """Take in what is queued, decide, write down, act; False: there was nothing to do."""
         now = self.time.now()
         self.performer.retry(now)
+        self.forgetting.tend(now, self.roster.orphans)
         entry = Entry(now, self.time.wall())
         intake = Intake(entry, self.scheduler, self.roster, self.under)
         self._hear(intake)
@@ -225,6 +230,7 @@ class Controller:
             self.journal.snapshot(self.scheduler)
         finally:
             self._over = True
+            self.forgetting.close()
             while self._asked:
                 self._asked.popleft()[1].set_exception(UserError(OVER))
 
