@@ -61,12 +61,12 @@ def test_quantiles_rise_and_survive_being_stored() -> None:
 
 @pytest.mark.shared
 def test_on_philly_ranges_hold_what_they_promise_and_beat_saying_the_mean_or_the_median(
-    shared: Path,
+    public_traces: Path,
 ) -> None:
     history, ending, lengths = History(), [], []  # type: ignore[var-annotated]
     held, errors, means, medians = 0, [], [], []
     total, middle = 0.0, 0.0
-    for trace_job in load(str(shared / "traces" / "philly_82k.csv.gz")).jobs:
+    for trace_job in load(str(public_traces / "philly_82k.csv.gz")).jobs:
         spec, work = trace_job.spec, trace_job.work
         while ending and ending[0][0] <= spec.submit:
             _, _, old, length = heapq.heappop(ending)
