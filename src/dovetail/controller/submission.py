@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -125,11 +126,18 @@ def written(submission: Submission) -> tuple[str, str]:
     return compact(shown), compact(hidden)
 
 
+@lru_cache(maxsize=4096)
+def _request(text: str) -> Request:
+    """Most requests come again and again."""
+    found: Request = codec.from_plain(Request, json.loads(text))
+    return found
+
+
 def read(shown: str, secrets: str) -> Submission:
     """The submission that `written` stored; without the secrets, what may be shown of it."""
     plain, hidden = json.loads(shown), json.loads(secrets)
     plain.pop("hidden")
-    plain["request"] = codec.from_plain(Request, plain["request"])
+    plain["request"] = _request(compact(plain["request"]))
     plain["command"] = tuple(hidden.get("command", plain["command"]))
     plain["after"] = tuple(plain.get("after", ()))
     plain["run_as"] = tuple(plain["run_as"]) if plain["run_as"] else None

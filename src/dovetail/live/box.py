@@ -78,13 +78,13 @@ class Box:
         """Jobs that have not ended: by owner, state; `reasons=True` says why each waits."""
         return list(self.page(limit, **filters).jobs)
 
-    def page(self, limit: int | None = None, **filters: Any) -> Page:
-        """The same with how many there are."""
+    def page(self, limit: int | None = None, after: int = 0, **filters: Any) -> Page:
+        """The same, from behind a job on, with how many there are in all."""
         total = 0
 
         def ask(limit: int, last: int) -> Sequence[Description]:
             nonlocal total
-            said = self._line.get("/jobs", limit=limit, after=last, **filters)
+            said = self._line.get("/jobs", limit=limit, after=last or after, **filters)
             page = _value(Page, said)
             total = page.total
             return page.jobs

@@ -247,7 +247,8 @@ def _check_owner(service: Service, number: int, person: Person) -> None:
 def shown(job: Description, person: Person) -> Description:
     """Others see that a job is there and why it waits, not what it does or how it failed."""
     if person.owns(job.owner):
-        return replace(job, command=hiding.redacted(job.command))
+        command = hiding.redacted(job.command)
+        return job if command == job.command else replace(job, command=command)
     private = job.ended is not None or job.failures > 0
     return replace(job, command=(), reason="" if private else job.reason)
 

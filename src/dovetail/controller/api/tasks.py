@@ -7,6 +7,7 @@ what the controller takes; a field that makes no sense is one sentence.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
@@ -23,6 +24,8 @@ MOST_MEMBERS = 10_000
 WORDS = 4096
 TEXT = 128 * 1024 - 1
 """Bytes that the kernel takes as one argument."""
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 def _checked(check: Callable[[Any], Any]) -> Any:
@@ -106,7 +109,9 @@ class Task(BaseModel):
     grace: Annotated[Number, Field(ge=0, le=3600)] = 30.0
     on_reboot: Literal["requeue", "fail"] = "requeue"
     held: bool = False
-    array: Name | None = Field(None, description="10 is members 0 to 9; 1-4,7 is what it says.")
+    array: Id | Name | None = Field(
+        None, description="10 is members 0 to 9; 1-4,7 is what it says."
+    )
     sweep: Annotated[dict[Name, list[Text | Number | bool]], Field(max_length=20)] = Field(
         default_factory=dict, description="A job for each combination of these values."
     )
@@ -170,7 +175,7 @@ def _members(task: Task) -> list[tuple[int, dict[str, str]]]:
     if task.array is not None and task.sweep:
         raise UserError("give an array or a sweep, not both")
     if task.array is not None:
-        return [(index, {}) for index in amounts.indices(task.array, MOST_MEMBERS)]
+        return [(index, {}) for index in amounts.indices(str(task.array), MOST_MEMBERS)]
     count = 1 if task.sweep else 0
     for name, values in task.sweep.items():
         if not name.isidentifier() or not values:
@@ -201,6 +206,5 @@ def _member(plain: Submission, index: int, given: Mapping[str, str]) -> Submissi
 
 
 def _filled(word: str, values: Mapping[str, str]) -> str:
-    for name, value in values.items():
-        word = word.replace("{" + name + "}", value)
-    return word
+    """All at once: a value that looks like a placeholder is none."""
+    return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), word)
