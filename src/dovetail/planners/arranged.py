@@ -203,7 +203,7 @@ class Arranged:
             f"needs {describe(job.spec.request)}; enough GPUs are free, but not with that much "
             "CPU and memory, even if all others were left with their least"
         )
-        return Reason("cpu or memory", text, (), "less CPU or memory")
+        return Reason("cpu or memory", text, (), "an end beside it, or less CPU or memory")
 
     def _starts(self, job: Job, now: float) -> bool:
         """Does the next plan start it?"""
