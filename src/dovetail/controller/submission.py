@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from dovetail.controller.records import compact
-from dovetail.core import codec
+from dovetail.controller.records import compact, read_request, request_to_plain
 from dovetail.executors.protocol import Attempt, Launch
 from dovetail.model.allocation import Allocation
 from dovetail.model.job import JobSpec
@@ -114,7 +113,7 @@ def written(submission: Submission) -> tuple[str, str]:
     """A submission as what may be shown and what may not."""
     shown: dict[str, Any] = {**vars(submission), "hidden": sorted(submission.secrets)}
     del shown["secrets"]
-    shown["request"] = codec.to_plain(submission.request)
+    shown["request"] = request_to_plain(submission.request)
     shown["environment"] = dict(submission.environment)
     return compact(shown), compact(dict(submission.secrets))
 
@@ -123,7 +122,7 @@ def read(shown: str, secrets: str) -> Submission:
     """The submission that `written` stored."""
     plain = json.loads(shown)
     plain.pop("hidden")
-    plain["request"] = codec.from_plain(Request, plain["request"])
+    plain["request"] = read_request(plain["request"])
     plain["command"] = tuple(plain["command"])
     plain["after"] = tuple(plain.get("after", ()))
     plain["run_as"] = tuple(plain["run_as"]) if plain["run_as"] else None
