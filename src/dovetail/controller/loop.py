@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.controller.circumstances import Backoff, circumstances, doubling
+from dovetail.controller.collecting import keeping_all
 from dovetail.controller.commands import Command
 from dovetail.controller.idleness import IdleRule
 from dovetail.controller.intake import Intake
@@ -78,9 +79,10 @@ class Controller:
         self.settings = settings or Settings()
         self.time = TimeBase(clock or MachineClock(), journal.anchor(), journal.last_moment())
         journal.drop_anchor(self.time.anchor)
-        self.scheduler, last = self._recover(make, parts)
-        self.roster = Roster(journal.store)
-        self.roster.unheard(self.scheduler.jobs)
+        with keeping_all():
+            self.scheduler, last = self._recover(make, parts)
+            self.roster = Roster(journal.store)
+            self.roster.unheard(self.scheduler.jobs)
         self.trial = Trial(make)
         boot = self.time.anchor.boot
         settings = self.settings

@@ -202,7 +202,7 @@ def _alive(controller: Controller, live: Live, explained: bool) -> Description:
     return Description(
         live.id,
         live.name,
-        live.submission.owner,
+        live.owner,
         _state(controller, live),
         reason.text,
         live.submitted,

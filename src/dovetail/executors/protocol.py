@@ -140,6 +140,7 @@ class Executor(Protocol):
 
     def forget(self, attempts: Sequence[Attempt]) -> None:
         """Throw away what is kept of attempts that are over; called in another thread."""
+        return
 
     def used_by_others(self) -> Allocation:
         """What others than our attempts occupy; attempts that start or end are ours."""
