@@ -22,3 +22,5 @@ class Measurement:
     epoch: int = 0
     #: the part of the cores that other programs used meanwhile
     others: float = 0.0
+    #: cores' worth of processor time it took; 0: not known
+    used: float = 0.0
