@@ -66,6 +66,12 @@ def test_a_job_that_used_all_its_cores_needs_them() -> None:
     assert profile.surface.cores == (1.0, 2.0)
 
 
+def test_a_job_that_was_kept_from_its_core_by_others_may_need_all_of_it() -> None:
+    starved = points(5.0, 5.0, used=0.25, others=0.7)
+    profile = compose(Task("job", 1, (1.0, 62.5)), starved).profile
+    assert profile.surface.cores == (1.0, 2.0)
+
+
 def test_noise_that_falls_is_smoothed() -> None:
     findings = compose(Task("job", 1, (1.0, 1.0)), points(1.0, 2.02, 1.98))
     assert findings.profile.surface.speed[1] == findings.profile.surface.speed[2]

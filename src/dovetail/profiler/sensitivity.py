@@ -107,7 +107,7 @@ def compose(
 def _below(absolute: Surface, least: Measurement, gpus: int) -> Surface:
     """With a level below the fewest cores tried, where a part of those was all it used."""
     enough = ceil(least.used * MARGIN * 100) / 100
-    if not 0 < enough < least.cores:
+    if not least.content or enough >= least.cores:
         return absolute
     cores, rows = (enough / gpus, *absolute.cores), (absolute.speed[0], *absolute.speed)
     return Surface(cores, absolute.memory, rows)
