@@ -63,12 +63,14 @@ def _live(rounds: int) -> None:
     from dovetail.demo.measuring import explored  # noqa: PLC0415
 
     with few_cores() as used:
-        print(f"Now live: {used.gpus} virtual GPUs and {used.cores:g} cores of this machine.")
-        print("What each kind of job needs for a step, measured:", flush=True)
+        share = f"{used.cores:g} cores, {used.share[0]:g} for each"
+        print(f"Now live: {used.gpus} virtual GPUs on this machine and {share}.")
+        print("What the kinds of jobs need for a step, measured:", flush=True)
         found = explored(lambda kind, seen: _told(kind, seen, used))
         with _watching(rounds) as watch:
             made = contest(found, used, rounds, watch)
-    print(f"\nTen training jobs under both policies, measured ({made.engine}):")
+    print(f"\nThe same {len(made.wanted)} training jobs under both policies, measured.")
+    print(f"{made.engine}.")
     demo_tables.shown([demo_tables.result_table(made)])
     print(demo_tables.rounds_line(made))
     _caution(found)
@@ -80,19 +82,16 @@ def _told(kind: Kind, seen: Measurement, used: Used) -> None:
 
     busy = Known(kind, seen).processor
     wants = min(busy / kind.device, used.cores)
-    print(
-        f"  {kind.name:9} {busy * 1000:5.1f} ms of a core, {kind.device * 1000:4.1f} ms of a GPU: "
-        f"profits up to {wants:.2g} cores, and {used.share[0]:.2g} go with a GPU",
-        flush=True,
-    )
+    takes = f"{busy * 1000:4.1f} ms of a core and {kind.device * 1000:4.1f} ms of a GPU"
+    print(f"  {kind.name:6} {takes}: profits up to {wants:.2g} cores", flush=True)
 
 
 def _caution(found: list[Known]) -> None:
     calm = min(each.disturbed for each in found)
     if calm < CALM:
         print(
-            f"Others are busy here: they left our jobs {calm:.0%} of their speed. On a quiet "
-            "machine the gain is clearer."
+            f"Others are busy on these cores and left our jobs {calm:.0%} of their speed:\n"
+            "on a quiet machine the gain is clearer."
         )
 
 
@@ -120,7 +119,7 @@ def _watching(rounds: int) -> Iterator[Callable[[str, int, list[Description]], N
         now = time.monotonic()
         if now - said[0] >= EVERY or all(job.ended for job in jobs):
             said[0] = now
-            print(demo_tables.queue_line(f"{policy}, round {number + 1}", jobs), flush=True)
+            print(demo_tables.queue_line(f"{policy} {number + 1}", jobs), flush=True)
 
     yield say
 

@@ -37,14 +37,14 @@ def queue_view(title: str, jobs: Sequence[Description]) -> Table:
 
 
 def queue_line(title: str, jobs: Sequence[Description]) -> str:
-    """The same in one line, for a pipe."""
+    """The same in one line, for a pipe: who runs on how many cores."""
     running = [
         f"{job.name} {sum(place.cpu for place in job.places) / 1000:.2g}"
         for job in jobs
         if job.places
     ]
     ended = sum(job.state in ENDED for job in jobs)
-    return f"{title}: {ended} of {len(jobs)} done; cores: {', '.join(running) or 'none in use'}"
+    return f"{title}: {ended}/{len(jobs)} done; {', '.join(running) or 'no cores in use'}"
 
 
 def result_table(found: Contest) -> Table:

@@ -22,7 +22,7 @@ from dovetail.profiles import written
 
 POLICIES = {"proportional": "fifo", "synergy": "synergy:order=fifo"}
 """What they are called, and what decides: the order is the same, the shares are not."""
-PATIENCE = 45.0
+PATIENCE = 40.0
 """Seconds a pair of rounds may take: where it takes longer, there is no other."""
 
 Watch = Callable[[str, int, list[Description]], None]

@@ -1,6 +1,6 @@
 """The kinds of training jobs of the demo: how much the processor and the device do in a step.
 
-They differ as the models of Synergy do: images keep processors busy, language keeps devices busy.
+They differ as the models of Synergy do: images keep processors busy, text keeps devices busy.
 """
 
 from __future__ import annotations
@@ -24,6 +24,6 @@ KINDS = {
     for kind in (
         Kind("image", 256, 0.004),
         Kind("speech", 48, 0.012),
-        Kind("language", 24, 0.020),
+        Kind("text", 24, 0.020),
     )
 }

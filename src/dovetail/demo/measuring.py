@@ -19,9 +19,11 @@ from dovetail.profiler.running import Window, measure
 WINDOW = Window(seconds=1.6, warmup=0.2)
 MEMORY = 0.25
 """GiB: more than any of them needs."""
-PARTS = 4
+PARTS = 8
 """Parts of a core that may be granted."""
-MARGIN = 1.2
+LEAST = 0.25
+"""Cores: with less, starting a program takes longer than what is saved is worth."""
+MARGIN = 1.4
 """Of cores, over what keeps the device busy on average: work comes in bursts."""
 
 Tell = Callable[[Kind, Measurement], None]
@@ -50,9 +52,9 @@ class Known:
 
     def profile(self, cores: int, share: tuple[float, float]) -> Profile:
         """Its sensitivity up to so many cores; speed is 1 with this share of them and memory."""
-        levels = {part / PARTS for part in range(1, cores * PARTS + 1)}
-        levels.add(min(MARGIN * self.processor / self.kind.device, cores))
-        rising = tuple(sorted(levels))
+        enough = min(MARGIN * self.processor / self.kind.device, cores)
+        levels = {part / PARTS for part in range(1, cores * PARTS + 1)} | {enough}
+        rising = tuple(sorted(level for level in levels if level >= LEAST))
         unit = self.speed(share[0])
         rows = tuple((self.speed(each) / unit,) for each in rising)
         source = f"measured on {self.seen.cores} core for {self.seen.seconds:.0f} s"

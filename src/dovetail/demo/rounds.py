@@ -20,19 +20,13 @@ from dovetail.model.live import Description
 
 PACE = 0.5
 """Seconds between two looks at the queue."""
+LENGTHS = {"image": 7.0, "speech": 3.5, "text": 3.5}
+"""Seconds with an even share."""
 MIX = (
-    ("image", 8.0),
-    ("language", 5.0),
-    ("image", 8.0),
-    ("speech", 5.0),
-    ("language", 5.0),
-    ("image", 8.0),
-    ("speech", 5.0),
-    ("language", 5.0),
-    ("image", 6.0),
-    ("language", 4.0),
+    *("image", "text", "text", "speech", "image"),
+    *("text", "image", "speech", "text", "image"),
 )
-"""Kinds of jobs and their seconds with an even share, in the order they come."""
+"""Kinds of jobs in the order they come."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +59,10 @@ def orders(found: Sequence[Known], cores: float) -> list[Order]:
     known = {each.kind.name: each for each in found}
     # On a busy machine fewer steps take as long.
     ease = min(each.disturbed for each in found)
+    each = {kind: LENGTHS[kind] * known[kind].speed(cores) * ease for kind in LENGTHS}
     return [
-        Order(f"{kind}-{number}", kind, max(1, round(seconds * known[kind].speed(cores) * ease)))
-        for number, (kind, seconds) in enumerate(MIX, 1)
+        Order(f"{kind}-{number}", kind, max(1, round(each[kind])))
+        for number, kind in enumerate(MIX, 1)
     ]
 
 
