@@ -101,7 +101,7 @@ class LocalRig:
         return self.running(PYTHON, "-c", text, **given)
 
     def folder(self, attempt: Attempt = FIRST) -> Path:
-        return folder_of(self.data.resolve(), attempt).path
+        return folder_of(self.data, attempt).path
 
     def log(self, attempt: Attempt = FIRST) -> str:
         return (self.folder(attempt) / "log").read_text()

@@ -19,14 +19,17 @@ from typing import Any
 from dovetail.controller import machines
 from dovetail.controller.circumstances import Backoff, circumstances, doubling
 from dovetail.controller.commands import Command
+from dovetail.controller.idleness import IdleRule
 from dovetail.controller.intake import Intake
 from dovetail.controller.journal import Entry, Journal
 from dovetail.controller.parts import Parts, composer, read_parts
 from dovetail.controller.performing import Booking, Performer
 from dovetail.controller.recovery import reconcile
+from dovetail.controller.retention import Forgetting, Retention
 from dovetail.controller.roster import Roster
 from dovetail.controller.timebase import Clock, MachineClock, TimeBase
 from dovetail.controller.trial import Trial
+from dovetail.controller.watching import Watch
 from dovetail.controller.wishes import Wishes
 from dovetail.core.scheduler import Scheduler
 from dovetail.executors.protocol import Ended, Executor
@@ -46,6 +49,12 @@ class Settings:
     pace: float = 0.1
     #: rests after failures
     backoff: Backoff = field(default_factory=doubling)
+    #: seconds between two looks at who else is on the machines and what jobs use
+    look: float = 5.0
+    #: what happens to jobs that make nothing of their GPUs
+    idle: IdleRule = field(default_factory=IdleRule)
+    #: how long jobs that have ended are remembered
+    keep: Retention = field(default_factory=Retention)
 
 
 Asked = tuple[Command, "Future[Any]"]
@@ -75,8 +84,11 @@ class Controller:
         self.roster.unheard(self.scheduler.jobs)
         self.trial = Trial(make)
         boot = self.time.anchor.boot
-        self.under = circumstances(self.scheduler.cluster, boot, self.settings.backoff)
+        settings = self.settings
+        self.under = circumstances(self.scheduler.cluster, boot, settings.backoff)
         self.performer = Performer(executor)
+        self.looks = Watch(executor, self.scheduler, settings.look, settings.idle)
+        self.forgetting = Forgetting(journal.store, executor, settings.keep)
         #: what the last plan asked for
         self.wake_at = last.wake_at
         #: told of every plan that was carried out: for watchers and tests
@@ -129,6 +141,7 @@ class Controller:
         """Take in what is queued, decide, write down, act; False: there was nothing to do."""
         now = self.time.now()
         self.performer.retry(now)
+        self.forgetting.tend(now, self.roster.orphans)
         entry = Entry(now, self.time.wall())
         intake = Intake(entry, self.scheduler, self.roster, self.under)
         self._hear(intake)
@@ -155,6 +168,7 @@ class Controller:
                 self.performer.gone(report.attempt)
         intake.timed()
         intake.followed()
+        self.looks.look(intake)
 
     def _answer(self, intake: Intake) -> list[tuple[Future[Any], Any]]:
         """Take in commands; those that are wrong are told so at once."""
@@ -218,6 +232,7 @@ class Controller:
             self.journal.snapshot(self.scheduler)
         finally:
             self._over = True
+            self.forgetting.close()
             while self._asked:
                 self._asked.popleft()[1].set_exception(UserError(OVER))
 
