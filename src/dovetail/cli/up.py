@@ -59,7 +59,9 @@ def up(
     from dovetail.controller.opening import Opening  # noqa: PLC0415
     from dovetail.controller.parts import DEFAULT_POLICY, Parts  # noqa: PLC0415
 
-    parts = Parts(policy or DEFAULT_POLICY, placement, allocator, predictor, profiles)
+    # The journal names the file: it must be found from anywhere.
+    measured = None if profiles is None else str(Path(profiles).resolve())
+    parts = Parts(policy or DEFAULT_POLICY, placement, allocator, predictor, measured)
     named = frozenset(name.strip() for name in admins.split(",") if name.strip())
     opening = Opening(folder, parts, database, named)
     where = Listening(folder, os.geteuid() == 0, port, host, tls_cert, tls_key)

@@ -27,6 +27,7 @@ def surroundings(launch: Launch, machine: Machine, folder: Folder, client: str) 
         "PYTHONPATH": path,
         "DOVETAIL_JOB": str(launch.attempt.job),
         "DOVETAIL_ATTEMPT": str(launch.attempt.number),
+        "DOVETAIL_JOB_DIR": str(folder.kept),
         "DOVETAIL_PROGRESS": str(folder.progress),
         "DOVETAIL_CHECKPOINT": str(folder.checkpoint),
     }
