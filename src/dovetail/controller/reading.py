@@ -28,11 +28,11 @@ NAMED = 5
 """Jobs a reason names before it only counts them."""
 
 
-def describe(controller: Controller, number: int) -> Description:
+def describe(controller: Controller, number: int, *, reasons: bool = True) -> Description:
     """One job, whatever became of it."""
     live = controller.roster.get(number)
     if live is not None:
-        return _alive(controller, live, True)
+        return _alive(controller, live, reasons)
     rows = controller.journal.store.rows(select(schema.jobs).where(schema.jobs.c.id == number))
     if not rows:
         raise UserError(f"there is no job {number}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Capabilities, Node
@@ -123,3 +123,19 @@ class Executor(Protocol):
 
     def reports(self) -> list[Report]:
         """What happened since the last call; never waits."""
+
+
+class Usage(NamedTuple):
+    """What an attempt takes."""
+
+    cpu_seconds: float
+    #: bytes
+    memory: int
+
+
+@runtime_checkable
+class Measuring(Protocol):
+    """An engine that can tell what attempts take; not every one can."""
+
+    def usage(self, attempt: Attempt) -> Usage | None:
+        """What a running attempt has taken so far; None: it is not known here."""

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException as RawHTTPException
 
 from dovetail import __version__
-from dovetail.controller.api import account, cluster, history, jobs
+from dovetail.controller.api import account, cluster, explained, feed, history, jobs, series
 from dovetail.controller.api.limits import BodyLimit
 from dovetail.controller.api.people import Doorkeeper
 from dovetail.controller.api.service import Service
@@ -38,7 +38,8 @@ def make_app(service: Service, keeper: Doorkeeper) -> FastAPI:
         title="Dovetail", version=__version__, openapi_url=f"/{VERSION}/openapi.json", docs_url=None
     )
     app.state.service, app.state.keeper = service, keeper
-    for module in (jobs, history, cluster, account):
+    series.attach(app, service, feed.attach(app, service))
+    for module in (jobs, history, cluster, account, feed, series, explained):
         app.include_router(module.router, prefix=f"/{VERSION}", responses=SAID)  # type: ignore[arg-type]
     app.add_exception_handler(UserError, _wrong)
     app.add_exception_handler(RequestValidationError, _invalid)

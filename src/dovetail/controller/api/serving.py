@@ -83,7 +83,11 @@ async def serve(service: Service, app: FastAPI, where: Listening, ready: Any) ->
     while not all(server.started for server in servers):
         await asyncio.sleep(0.01)
     ready(_port(sockets))
+    beside = [asyncio.ensure_future(each()) for each in service.beside]
     await over.wait()
+    for each in beside:
+        each.cancel()
+    await asyncio.gather(*beside, return_exceptions=True)
     for server in servers:
         server.should_exit = True
     await asyncio.gather(*tasks)
