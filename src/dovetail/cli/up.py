@@ -73,12 +73,15 @@ def _run(opening: Opening, where: Listening) -> None:
     from dovetail.controller.api.serving import serve  # noqa: PLC0415
     from dovetail.controller.opening import opened  # noqa: PLC0415
     from dovetail.controller.telling import Teller  # noqa: PLC0415
+    from dovetail.web.serving import attach  # noqa: PLC0415
 
     logging.basicConfig(format="%(asctime)s  %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     logging.getLogger("dovetail").setLevel(logging.INFO)
     with opened(opening) as (service, keeper):
         service.watchers.append(Teller(service.controller))
-        asyncio.run(serve(service, make_app(service, keeper), where, _greeting(service, where)))
+        app = make_app(service, keeper)
+        attach(app)
+        asyncio.run(serve(service, app, where, _greeting(service, where)))
     typer.echo("The controller has ended; jobs that run go on.", err=True)
 
 

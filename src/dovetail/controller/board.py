@@ -11,9 +11,11 @@ from typing import Any
 
 from dovetail.controller import reading
 from dovetail.controller.loop import Controller
+from dovetail.controller.roster import Live
 from dovetail.model.event import Event, Freed, Held, NodeDown, NodeDraining, NodeUp, Submitted
-from dovetail.model.live import Description, Machine
+from dovetail.model.live import Machine
 from dovetail.model.plan import Action, Plan, Reject
+from dovetail.model.request import WHOLE
 
 Row = dict[str, Any]
 
@@ -28,7 +30,7 @@ def board(controller: Controller) -> Row:
     return {
         "at": controller.time.wall(),
         "nodes": [node_row(node) for node in reading.machines(controller)],
-        "jobs": [job_row(job) for job in reading.listed(controller)],
+        "jobs": [job_row(controller, live) for live in controller.roster.values()],
     }
 
 
@@ -43,11 +45,8 @@ def changes(controller: Controller, events: Sequence[Event], plan: Plan) -> Row 
     if len(touched) > MOST:
         return {**told, "reload": True}
     gone = sorted(number for number in touched if number not in controller.roster)
-    told["jobs"] = [
-        job_row(reading.describe(controller, number, reasons=False))
-        for number in sorted(touched)
-        if number in controller.roster
-    ]
+    found = map(controller.roster.get, sorted(touched))
+    told["jobs"] = [job_row(controller, live) for live in found if live is not None]
     told["ended"] = [{"id": number, "state": ended.get(number, "")} for number in gone]
     told["did"] = [_deed(action) for action in plan.actions]
     if nodes:
@@ -70,24 +69,27 @@ def _deed(action: Action) -> Row:
     return {"job": action.job, "did": type(action).__name__.lower(), "cause": cause}
 
 
-def job_row(job: Description) -> Row:
-    """One job; what is empty is left out."""
-    row = {
-        "id": job.id,
-        "name": job.name,
-        "owner": job.owner,
-        "state": job.state,
-        "gpus": job.gpus,
-        "submitted": job.submitted,
-        "started": job.started,
-        "attempts": job.attempts,
-        "array": job.array,
-        "index": job.index,
-        "places": [[on.node, on.devices, on.cpu, on.memory, on.share] for on in job.places],
+def job_row(controller: Controller, live: Live) -> Row:
+    """One job; what is empty is left out. Made directly: there are thousands of them."""
+    row: Row = {
+        "id": live.id,
+        "name": live.name,
+        "owner": live.submission.owner,
+        "state": reading.state_of(controller, live),
+        "gpus": live.submission.request.milli_gpus / WHOLE,
+        "submitted": live.submitted,
     }
-    if job.progress is not None:
-        row["progress"] = [job.progress.steps, job.progress.total, job.progress.rate]
-    return {name: value for name, value in row.items() if value not in (None, [])}
+    if live.attempts:
+        row["started"], row["attempts"] = live.started, live.attempts
+    if live.member is not None:
+        row["array"], row["index"] = live.member.array, live.member.index
+    if live.progress is not None:
+        row["progress"] = [live.progress.steps, live.progress.total, live.progress.rate]
+    job = controller.scheduler.jobs.get(live.id)
+    if job is not None and job.allocation is not None:
+        held = reading.places(job.allocation, controller.scheduler.cluster.nodes)
+        row["places"] = [[on.node, on.devices, on.cpu, on.memory, on.share] for on in held]
+    return row
 
 
 def node_row(node: Machine) -> Row:

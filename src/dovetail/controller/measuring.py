@@ -68,6 +68,8 @@ class Sampler:
         #: called with every sample, and the points of the running jobs
         self.told = told
         self.samples: deque[Sample] = deque(maxlen=KEPT)
+        #: of the running jobs, at the last sample
+        self.latest: dict[int, Point] = {}
         self._jobs: dict[int, Measured] = {}
         self._waits: list[float] = []
 
@@ -103,6 +105,7 @@ class Sampler:
             del self._jobs[number]
         sample = self._total(points)
         self.samples.append(sample)
+        self.latest = points
         self.told(sample, points)
 
     def _look(self, live: Live) -> Point | None:

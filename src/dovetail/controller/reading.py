@@ -28,11 +28,11 @@ NAMED = 5
 """Jobs a reason names before it only counts them."""
 
 
-def describe(controller: Controller, number: int, *, reasons: bool = True) -> Description:
+def describe(controller: Controller, number: int) -> Description:
     """One job, whatever became of it."""
     live = controller.roster.get(number)
     if live is not None:
-        return _alive(controller, live, reasons)
+        return _alive(controller, live, True)
     rows = controller.journal.store.rows(select(schema.jobs).where(schema.jobs.c.id == number))
     if not rows:
         raise UserError(f"there is no job {number}")
@@ -54,7 +54,7 @@ def listed(
     found = (
         live
         for live in controller.roster.values()
-        if live.id > after and where.passes(live, _state(controller, live))
+        if live.id > after and where.passes(live, state_of(controller, live))
     )
     return [_alive(controller, live, reasons) for live in islice(found, limit)]
 
@@ -64,7 +64,7 @@ def counted(controller: Controller, where: Filter = ALL) -> int:
     if where == ALL:
         return len(controller.roster)
     found = controller.roster.values()
-    return sum(where.passes(live, _state(controller, live)) for live in found)
+    return sum(where.passes(live, state_of(controller, live)) for live in found)
 
 
 def history(
@@ -162,7 +162,8 @@ def _bits(mask: int) -> tuple[int, ...]:
     return tuple(bit for bit in range(mask.bit_length()) if mask >> bit & 1)
 
 
-def _state(controller: Controller, live: Live) -> str:
+def state_of(controller: Controller, live: Live) -> str:
+    """The state of a job that has not ended."""
     job = controller.scheduler.jobs.get(live.id)
     return HELD if live.held else str(job.status) if job is not None else live.state
 
@@ -177,7 +178,7 @@ def _alive(controller: Controller, live: Live, explained: bool) -> Description:
         live.id,
         live.name,
         live.submission.owner,
-        _state(controller, live),
+        state_of(controller, live),
         reason.text,
         live.submitted,
         live.started,

@@ -58,13 +58,16 @@ class Feed:
     def __init__(self, service: Service) -> None:
         self._service = service
         self.listeners: set[Listener] = set()
+        #: decisions so far: whoever loads everything knows which changes are in it
+        self.sequence = 0
 
     def decided(self, now: float, events: Sequence[Event], plan: Plan) -> None:
         """Tell everybody what a decision changed."""
+        self.sequence += 1
         if self.listeners:
             told = board.changes(self._service.controller, events, plan)
             if told is not None:
-                self.tell("changes", told)
+                self.tell("changes", {"sequence": self.sequence, **told})
 
     def tell(self, kind: str, value: Any) -> None:
         """One message to all; whoever tells something between decisions rings the bell."""
@@ -125,9 +128,10 @@ async def events(person: Anyone, request: Request, feed: Feeding) -> StreamingRe
 
 
 @router.get("/board", response_class=Response)
-async def everything(person: Anyone, service: Served) -> Response:
+async def everything(person: Anyone, service: Served, feed: Feeding) -> Response:
     """All jobs that have not ended and all nodes, as small rows; `events` says what changes."""
-    body = json.dumps(board.board(service.controller), separators=(",", ":"))
+    now = {"sequence": feed.sequence, **board.board(service.controller)}
+    body = json.dumps(now, separators=(",", ":"))
     headers = {"Cache-Control": "no-store"}
     return Response(body, media_type="application/json", headers=headers)
 

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request
+from fastapi.responses import JSONResponse
 
 from dovetail.controller.api.feed import Feed
 from dovetail.controller.api.jobs import Reference
@@ -15,7 +16,7 @@ from dovetail.controller.finding import resolve
 from dovetail.controller.measuring import Sampler
 from dovetail.model.series import Point, Sample
 
-MOST_TOLD = 2000
+MOST_TOLD = 10_000
 """Jobs whose measurements are sent to everybody who listens."""
 
 router = APIRouter(tags=["screens"])
@@ -25,19 +26,24 @@ def attach(app: FastAPI, service: Service, feed: Feed) -> None:
     """Measure as long as the service is served, and tell the feed."""
 
     def told(sample: Sample, points: dict[int, Point]) -> None:
-        some = points if len(points) <= MOST_TOLD else {}
-        rows = {number: _row(point) for number, point in some.items()}
-        total = len(service.controller.roster)
-        feed.tell("sample", {**asdict(sample), "total": total, "jobs": rows})
-        service.bell.ring()
+        if feed.listeners:
+            total = len(service.controller.roster)
+            feed.tell("sample", {**asdict(sample), "total": total, "jobs": _rows(points)})
+            service.bell.ring()
 
     sampler = app.state.sampler = Sampler(service.controller, told)
     service.watchers.append(sampler)
     service.beside.append(sampler.run)
 
 
-def _row(point: Point) -> list[float | None]:
-    return [point.cpu_used, point.memory_used, point.steps, point.rate]
+def _rows(points: dict[int, Point]) -> dict[int, list[float | None]]:
+    """CPU and memory used, steps done and their rate; none at all where they would be too many."""
+    if len(points) > MOST_TOLD:
+        return {}
+    return {
+        number: [point.cpu_used, point.memory_used, point.steps, point.rate]
+        for number, point in points.items()
+    }
 
 
 def _sampler(request: Request) -> Sampler:
@@ -60,6 +66,12 @@ async def series(
     every = -(-len(found) // most)
     # The latest is always among them.
     return found[(len(found) - 1) % every :: every] if found else []
+
+
+@router.get("/measured", response_class=JSONResponse)
+async def measured(person: Anyone, sampler: Sampling) -> JSONResponse:
+    """By running job: CPU and memory used, steps done and their rate, when last looked at."""
+    return JSONResponse(_rows(sampler.latest), headers={"Cache-Control": "no-store"})
 
 
 @router.get("/jobs/{reference}/usage")
