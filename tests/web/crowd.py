@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import signal
 import sys
 import time
 from pathlib import Path
@@ -18,9 +19,10 @@ sys.path.append(str(Path(__file__).parents[1] / "controller"))
 from virtual import Site
 
 from dovetail.controller.api.app import make_app
+from dovetail.controller.api.listening import Listening
 from dovetail.controller.api.people import Doorkeeper
 from dovetail.controller.api.service import Service
-from dovetail.controller.api.serving import Listening, serve
+from dovetail.controller.api.serving import serve
 from dovetail.controller.commands import Drain, Submit
 from dovetail.controller.loop import Controller
 from dovetail.controller.measuring import Sampler
@@ -32,7 +34,7 @@ from dovetail.executors.protocol import Attempt, Usage
 from dovetail.model.job import JobSpec
 from dovetail.model.request import gang
 from dovetail.model.trace import TraceJob
-from dovetail.web.serving import attach
+from dovetail.web.serving import Dashboard
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 NAMES = ("resnet50", "bert-large", "llama-sft", "whisper-tune", "vit-b16", "eval-suite", "sweep-lr")
@@ -120,15 +122,15 @@ def main(folder: str, cluster: str, jobs: str, hours: str) -> None:
     tokens = Tokens(crowd.controller.journal.store)
     service = Service(crowd.controller, tokens, crowd.site.parts.policy)
     app = make_app(service, Doorkeeper(tokens, crowd.clock.wall))
-    attach(app)
     crowd.live(app.state.sampler)
     token = tokens.make("amira", "admin", crowd.clock.wall(), 86400)
 
     def ready(port: int | None) -> None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, service.end)
         print(json.dumps({"port": port, "token": token}), flush=True)  # noqa: T201
         asyncio.get_running_loop().call_later(LIVES, service.end)
 
-    asyncio.run(serve(service, app, Listening(Path(folder), port=0), ready))
+    asyncio.run(serve(service, Dashboard(app), Listening(Path(folder), port=0), ready))
 
 
 if __name__ == "__main__":

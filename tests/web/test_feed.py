@@ -15,6 +15,7 @@ from staging import Stage
 
 from dovetail.controller.api import feed as feeding
 from dovetail.controller.api.feed import Feed
+from dovetail.controller.api.people import Doorkeeper
 from dovetail.controller.api.service import Service
 from dovetail.controller.board import MOST
 from dovetail.controller.commands import Submit
@@ -110,9 +111,13 @@ def service_on(stage: Stage) -> Service:
     return Service(stage.controller, Tokens(stage.site.store), "fifo")
 
 
+def feed_of(service: Service) -> Feed:
+    return Feed(service, Doorkeeper(service.tokens, service.wall))
+
+
 def test_who_does_not_keep_up_is_dropped(stage, monkeypatch):
     monkeypatch.setattr(feeding, "MOST_BEHIND", 3)
-    feed = Feed(service_on(stage))
+    feed = feed_of(service_on(stage))
     slow, quick = feeding.Listener(), feeding.Listener()
     feed.listeners |= {slow, quick}
 
@@ -130,7 +135,7 @@ def test_who_does_not_keep_up_is_dropped(stage, monkeypatch):
 def test_nothing_is_made_while_nobody_listens(stage, monkeypatch):
     made = []
     service = service_on(stage)
-    feed = Feed(service)
+    feed = feed_of(service)
     service.watchers.append(feed.decided)
     monkeypatch.setattr(feeding, "_message", lambda *said: made.append(said))
     stage.submit()
@@ -140,7 +145,7 @@ def test_nothing_is_made_while_nobody_listens(stage, monkeypatch):
 
 def test_a_flood_of_changes_is_told_as_one_word(stage):
     service = service_on(stage)
-    feed = Feed(service)
+    feed = feed_of(service)
     service.watchers.append(feed.decided)
     listener = feeding.Listener()
     feed.listeners.add(listener)

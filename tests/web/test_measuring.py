@@ -83,7 +83,7 @@ def test_what_has_ended_is_forgotten(stage):
 def test_a_trail_never_grows_and_spans_the_whole_run():
     trail = Trail()
     for moment in range(100_000):
-        trail.add(Point(float(moment), 0, 0, 0, 0, None, None))
+        trail.add(Point(float(moment), 0, 0, 0, 0, None, None, None))
         assert len(trail.points) < POINTS
     times = [point.at for point in trail.points]
     assert times[0] == 0.0
@@ -106,6 +106,15 @@ def test_every_policy_says_what_it_is_and_what_its_parameters_mean():
     knobs = {each.name: each for each in told.pieces[0].parameters}
     assert knobs["patience"].value == "60.0"
     assert "waited" in knobs["patience"].about
+
+
+def test_quotas_are_told_in_gpus_cores_and_gib():
+    told = rules(Parts(quotas="amira=4,group:lab=8/64/512,*=2")).quotas
+    assert [(cap.account, cap.gpus, cap.cpu, cap.memory) for cap in told] == [
+        ("amira", 4.0, None, None),
+        ("group:lab", 8.0, 64.0, 512.0),
+        ("*", 2.0, None, None),
+    ]
 
 
 def test_a_policy_that_would_need_the_truth_goes_by_what_owners_declare():

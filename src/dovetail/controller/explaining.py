@@ -14,13 +14,16 @@ from typing import Any
 from dovetail.allocators import ALLOCATORS
 from dovetail.controller.parts import Parts, believed
 from dovetail.core.registry import Registry, split
-from dovetail.model.explained import Curve, Parameter, Piece, Rules, Way
+from dovetail.model.explained import Cap, Curve, Parameter, Piece, Rules, Way
 from dovetail.model.profile import Profile
+from dovetail.model.quota import read_quotas
 from dovetail.orderings import ORDERINGS
 from dovetail.placements import PLACEMENTS
 from dovetail.predictors import PREDICTORS
 from dovetail.recipes import RECIPES, policy
 
+UNITS = (1000, 1000, 1024)
+"""A GPU, a core and a GiB, in the units of a limit."""
 SAID = re.compile(r"((?:^\s*#: .*\n)+)\s*(\w+):", re.MULTILINE)
 """`#:` lines and the field they are about."""
 
@@ -35,7 +38,21 @@ def rules(parts: Parts) -> Rules:
         _named("allocator", ALLOCATORS, parts.allocator or chosen.allocator),
         _named("predictor", PREDICTORS, believed(parts, chosen)),
     )
-    return Rules(parts.policy, recipe.source if recipe else "", pieces, ways())
+    return Rules(parts.policy, recipe.source if recipe else "", pieces, ways(), caps(parts.quotas))
+
+
+def caps(text: str | None) -> tuple[Cap, ...]:
+    """What accounts may hold, in the order they were written."""
+    quotas = read_quotas(text)
+    limits = quotas.limits.items() if quotas is not None else ()
+    return tuple(
+        Cap(name, *(_in(each, unit) for each, unit in zip(limit, UNITS, strict=True)))
+        for name, limit in limits
+    )
+
+
+def _in(amount: int | None, unit: int) -> float | None:
+    return None if amount is None else amount / unit
 
 
 def ways() -> tuple[Way, ...]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from dovetail.controller.loop import Controller
 from dovetail.controller.roster import Live
 from dovetail.core.scheduler import Scheduler
-from dovetail.executors.protocol import Attempt, Measuring, Usage
+from dovetail.executors.protocol import Attempt, Usage
 from dovetail.model.event import Event, Started
 from dovetail.model.plan import Plan
 from dovetail.model.series import Point, Sample
@@ -27,6 +27,8 @@ KEPT = 8640
 POINTS = 240
 """Of one job."""
 MIB = 2**20
+GPU = "GPU"
+"""What uses are of that were measured on devices; a stand-in is none."""
 
 Told = Callable[[Sample, dict[int, Point]], None]
 
@@ -116,14 +118,19 @@ class Sampler:
         if known is None or known.attempt != run.attempt:
             known = self._jobs[live.id] = Measured(run.attempt)
         engine, clock = self._controller.executor, self._controller.time
-        usage = engine.usage(run.attempt) if isinstance(engine, Measuring) else None
-        held, told = run.allocation, live.progress
+        usage = engine.usage(run.attempt)
+        held, told, use = (
+            run.allocation,
+            live.progress,
+            self._controller.looks.uses.get(run.attempt),
+        )
         point = Point(
             clock.wall(),
             held.cpu,
             _rate(known, clock.now(), usage),
             held.memory,
             usage.memory // MIB if usage is not None else None,
+            use.percent if use is not None and use.of == GPU else None,
             told.steps if told is not None else None,
             told.rate if told is not None else None,
         )

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
-from dovetail.model.allocation import Allocation
+from dovetail.model.allocation import NOTHING, Allocation
 from dovetail.model.cluster import Capabilities, Node
 
 
@@ -74,17 +74,39 @@ class Advanced(NamedTuple):
     rate: float
 
 
+class Saved(NamedTuple):
+    """The attempt told that it has written a checkpoint."""
+
+    attempt: Attempt
+
+
 class Paused(NamedTuple):
     """A suspended attempt no longer uses its devices."""
 
     attempt: Attempt
 
 
-Report = Running | Ended | Advanced | Paused
+Report = Running | Ended | Advanced | Saved | Paused
+
+
+class Use(NamedTuple):
+    """How much an attempt makes of its devices."""
+
+    percent: float
+    #: what was measured
+    of: str = "GPU"
+
+
+class Usage(NamedTuple):
+    """What an attempt takes."""
+
+    cpu_seconds: float
+    #: bytes
+    memory: int
 
 
 class Executor(Protocol):
-    """An engine."""
+    """An engine. What it cannot tell it need not: the last three methods have an answer for it."""
 
     @property
     def nodes(self) -> Sequence[Node]:
@@ -124,18 +146,17 @@ class Executor(Protocol):
     def reports(self) -> list[Report]:
         """What happened since the last call; never waits."""
 
+    def forget(self, attempts: Sequence[Attempt]) -> None:
+        """Throw away what is kept of attempts that are over; called in another thread."""
 
-class Usage(NamedTuple):
-    """What an attempt takes."""
+    def used_by_others(self) -> Allocation:
+        """What others than our attempts occupy; attempts that start or end are ours."""
+        return NOTHING
 
-    cpu_seconds: float
-    #: bytes
-    memory: int
-
-
-@runtime_checkable
-class Measuring(Protocol):
-    """An engine that can tell what attempts take; not every one can."""
+    def uses(self) -> Mapping[Attempt, Use]:
+        """How much running attempts made of their devices since the last call."""
+        return {}
 
     def usage(self, attempt: Attempt) -> Usage | None:
-        """What a running attempt has taken so far; None: it is not known here."""
+        """The CPU time a running attempt has taken, and its memory; None: nobody knows."""
+        return None

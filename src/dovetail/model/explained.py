@@ -37,6 +37,19 @@ class Way:
 
 
 @dataclass(frozen=True)
+class Cap:
+    """What an account may hold at one time. None: as much as there is."""
+
+    #: a user, `group:NAME`, or `*` for each user who is not named
+    account: str
+    gpus: float | None
+    #: cores
+    cpu: float | None
+    #: GiB
+    memory: float | None
+
+
+@dataclass(frozen=True)
 class Rules:
     """What decides here."""
 
@@ -45,6 +58,7 @@ class Rules:
     source: str
     pieces: tuple[Piece, ...]
     ways: tuple[Way, ...] = ()
+    quotas: tuple[Cap, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,8 @@ class Point:
     cpu_used: int | None
     memory_granted: int
     memory_used: int | None
+    #: percent of the devices' time; None as well where no real GPU is there to measure
+    gpu: float | None
     #: steps done, and steps per second lately; None: it does not tell
     steps: float | None
     rate: float | None

@@ -1,4 +1,4 @@
-"""Serves the dashboard's files beside the API: plain HTML, CSS and modules, as they are.
+"""Serves the dashboard's files in front of the API: plain HTML, CSS and modules, as they are.
 
 Nothing is fetched from elsewhere and nothing is inline, so that the browser can be told to run
 only what comes from here. The page itself is open to everybody; what it shows needs a token.
@@ -9,11 +9,12 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-from fastapi import FastAPI
-from fastapi.responses import FileResponse
-from starlette.responses import Response
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 STATIC = Path(str(files(__package__).joinpath("static")))
 
@@ -40,11 +41,20 @@ class Guarded(StaticFiles):
         return response
 
 
-def attach(app: FastAPI) -> None:
-    """Put the dashboard at the application's address."""
+async def _page(_: Request) -> FileResponse:
+    return FileResponse(STATIC / "index.html", headers=HEADERS)
 
-    @app.get("/", include_in_schema=False)
-    async def page() -> FileResponse:
-        return FileResponse(STATIC / "index.html", headers=HEADERS)
 
-    app.mount("/static", Guarded(directory=STATIC), name="static")
+class Dashboard:
+    """The page and its files where they are asked for; all else goes through to the API."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        static = Mount("/static", Guarded(directory=STATIC))
+        self._files = Starlette(routes=[Route("/", _page), static])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        path = scope.get("path", "")
+        ours = path == "/" or path.startswith("/static/")
+        await (self._files if ours else self._app)(scope, receive, send)

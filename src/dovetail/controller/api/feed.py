@@ -12,11 +12,12 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request, Response, status
+from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from dovetail.controller import board, reading
-from dovetail.controller.api.people import Anyone, somebody
+from dovetail.controller.api.people import Anyone, Doorkeeper
+from dovetail.controller.api.refusing import Refused
 from dovetail.controller.api.service import Served, Service
 from dovetail.model.event import Event
 from dovetail.model.plan import Plan
@@ -55,8 +56,9 @@ class Listener:
 class Feed:
     """All who listen."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, keeper: Doorkeeper) -> None:
         self._service = service
+        self._keeper = keeper
         self.listeners: set[Listener] = set()
         #: decisions so far: whoever loads everything knows which changes are in it
         self.sequence = 0
@@ -89,16 +91,26 @@ class Feed:
                 before = service.wall()
                 await service.bell.wait(HEARTBEAT)
                 if not listener.queue and service.wall() - before >= HEARTBEAT:
-                    if not _still_welcome(request):
+                    if not self._welcomes(request):
                         return
                     yield b": still here\n\n"
         finally:
             self.listeners.discard(listener)
 
+    def _welcomes(self, request: Request) -> bool:
+        """A token may have expired or been revoked since."""
+        try:
+            self._keeper.recognise(
+                getattr(request.state, "peer", None), request.headers.get("authorization")
+            )
+        except Refused:
+            return False
+        return True
 
-def attach(app: FastAPI, service: Service) -> Feed:
+
+def attach(app: FastAPI, service: Service, keeper: Doorkeeper) -> Feed:
     """A feed of the service's decisions."""
-    feed = app.state.feed = Feed(service)
+    feed = app.state.feed = Feed(service, keeper)
     service.watchers.append(feed.decided)
     return feed
 
@@ -115,10 +127,7 @@ Feeding = Annotated[Feed, Depends(_feed)]
 async def events(person: Anyone, request: Request, feed: Feeding) -> StreamingResponse:
     """Server-sent events: `changes` after decisions, `sample` every few seconds."""
     if len(feed.listeners) >= MOST_LISTENERS:
-        raise HTTPException(
-            status.HTTP_429_TOO_MANY_REQUESTS,
-            f"{MOST_LISTENERS} listen already; close a page that nobody looks at",
-        )
+        raise Refused(429, f"{MOST_LISTENERS} listen already; close a page that nobody looks at")
     listener = Listener()
     # From here on: what changes before the first byte is sent must not be missed.
     feed.listeners.add(listener)
@@ -151,12 +160,3 @@ async def reasons(
 
 def _message(kind: str, value: Any) -> bytes:
     return f"event: {kind}\ndata: {json.dumps(value, separators=(',', ':'))}\n\n".encode()
-
-
-def _still_welcome(request: Request) -> bool:
-    """A token may have expired or been revoked since."""
-    try:
-        somebody(request)
-    except HTTPException:
-        return False
-    return True

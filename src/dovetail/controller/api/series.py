@@ -37,11 +37,11 @@ def attach(app: FastAPI, service: Service, feed: Feed) -> None:
 
 
 def _rows(points: dict[int, Point]) -> dict[int, list[float | None]]:
-    """CPU and memory used, steps done and their rate; none at all where they would be too many."""
+    """CPU, memory and GPU use, steps and their rate; none where they would be too many."""
     if len(points) > MOST_TOLD:
         return {}
     return {
-        number: [point.cpu_used, point.memory_used, point.steps, point.rate]
+        number: [point.cpu_used, point.memory_used, point.gpu, point.steps, point.rate]
         for number, point in points.items()
     }
 
@@ -70,7 +70,7 @@ async def series(
 
 @router.get("/measured", response_class=JSONResponse)
 async def measured(person: Anyone, sampler: Sampling) -> JSONResponse:
-    """By running job: CPU and memory used, steps done and their rate, when last looked at."""
+    """By running job: CPU, memory and GPU use, steps done and their rate, when last looked at."""
     return JSONResponse(_rows(sampler.latest), headers={"Cache-Control": "no-store"})
 
 

@@ -34,10 +34,11 @@ export async function show(root, signal, reference) {
   if (mine()) follow(log, () => detail.job, signal);
   else log.append(h("h2", { text: "Log" }), h("p", { class: "quiet", text: "Its owner and admins see what it writes." }));
   const later = throttled(500, () => reload().then(measure));
-  const slowly = throttled(5000, reload);
-  store.on(["jobs"], (touched) => { if (!touched || touched.has(detail.job.id)) later(); else if (!detail.job.ended) slowly(); }, signal);
+  store.on(["jobs"], (touched) => { if (!touched || touched.has(detail.job.id)) later(); }, signal);
   store.on(["sample"], () => { if (!detail.job.ended) measure(); }, signal);
-  signal.addEventListener("abort", () => { later.cancel(); slowly.cancel(); });
+  // How far it is, and why it waits, change without a decision.
+  const timer = setInterval(() => { if (!document.hidden && !detail.job.ended) reload(); }, 2000);
+  signal.addEventListener("abort", () => { later.cancel(); clearInterval(timer); });
 }
 
 function title(job, mine, reload) {
@@ -95,6 +96,7 @@ function graphs(points, curve) {
   const gib = (key) => points.map((point) => [point.at, point[key] === null ? null : point[key] / 1024]);
   const made = [];
   if (points.some((point) => point.rate !== null)) made.push(lines({ label: "Throughput, steps a second", y: number, series: [{ name: "rate", hue: 2, area: true, points: of("rate") }] }));
+  if (points.some((point) => point.gpu !== null)) made.push(lines({ label: "GPU use, percent", y: number, top: 100, series: [{ name: "busy", hue: 2, area: true, points: of("gpu") }] }));
   if (points.length > 1) {
     made.push(lines({ label: "CPU, cores", y: cores, series: [{ name: "granted", hue: 6, dashed: true, stepped: true, points: of("cpu_granted") }, { name: "used", hue: 0, area: true, points: of("cpu_used") }] }));
     made.push(lines({ label: "Memory, GiB", y: number, series: [{ name: "granted", hue: 6, dashed: true, stepped: true, points: gib("memory_granted") }, { name: "used", hue: 3, area: true, points: gib("memory_used") }] }));

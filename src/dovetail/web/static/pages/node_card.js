@@ -45,14 +45,15 @@ function segment({ job, held, devices, foreign }, by) {
 function link(job, style, by) {
   const use = useOf(job);
   const kind = by === "use" ? (use === null ? "unknown" : "use") : `hue-${store.hue(job.owner)}`;
-  const words = `${job.name}, job ${job.id} of ${job.owner}, ${job.state}${use === null ? "" : `, uses ${percent(use, 1)} of its CPU`}`;
+  const words = `${job.name}, job ${job.id} of ${job.owner}, ${job.state}${use === null ? "" : `, uses ${percent(use, 1)} of its ${typeof store.measured[job.id]?.[2] === "number" ? "GPUs" : "CPU"}`}`;
   return h("a", { class: `gpu held ${kind} ${job.state}`, href: `#/jobs/${job.id}`, title: words, "aria-label": words, "data-key": `gpu-${job.id}`, style: { ...style, "--use": use ?? 0 } },
     h("b", { text: job.id }), h("span", { text: by === "use" && use !== null ? percent(use, 1) : job.name }));
 }
 
-/** Of the CPU a job was granted, what it uses; null: nobody knows. */
+/** What a job makes of its GPUs or, where nobody measures these, of its CPU; null: nobody knows. */
 export function useOf(job) {
-  const used = store.measured[job.id]?.[0];
+  const [used, , gpu] = store.measured[job.id] ?? [];
+  if (typeof gpu === "number") return gpu / 100;
   const granted = job.places.reduce((sum, [, , cpu]) => sum + cpu, 0);
   return used === undefined || used === null || !granted ? null : Math.min(1, used / granted);
 }
