@@ -89,10 +89,12 @@ async def _live(service: Service, keeper: Doorkeeper, where: Listening) -> None:
 
     from dovetail.controller.api.app import make_app  # noqa: PLC0415
     from dovetail.controller.api.serving import serve  # noqa: PLC0415
+    from dovetail.web.serving import Dashboard  # noqa: PLC0415
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, service.end)
-    await serve(service, make_app(service, keeper), where, _greeting(service, where))
+    app = Dashboard(make_app(service, keeper))
+    await serve(service, app, where, _greeting(service, where))
 
 
 def _greeting(service: Service, where: Listening) -> Callable[[int | None], None]:

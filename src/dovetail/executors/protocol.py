@@ -97,8 +97,16 @@ class Use(NamedTuple):
     of: str = "GPU"
 
 
+class Usage(NamedTuple):
+    """What an attempt takes."""
+
+    cpu_seconds: float
+    #: bytes
+    memory: int
+
+
 class Executor(Protocol):
-    """An engine. What it cannot tell it need not: the last two methods have an answer for it."""
+    """An engine. What it cannot tell it need not: the last three methods have an answer for it."""
 
     @property
     def nodes(self) -> Sequence[Node]:
@@ -149,3 +157,7 @@ class Executor(Protocol):
     def uses(self) -> Mapping[Attempt, Use]:
         """How much running attempts made of their devices since the last call."""
         return {}
+
+    def usage(self, attempt: Attempt) -> Usage | None:
+        """The CPU time a running attempt has taken, and its memory; None: nobody knows."""
+        return None

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from dovetail.controller.api.listening import Listening
 from dovetail.controller.api.peers import PeerProtocol
@@ -37,7 +37,7 @@ class Server(uvicorn.Server):
 
 
 async def serve(
-    service: Service, app: FastAPI, where: Listening, ready: Callable[[int | None], None]
+    service: Service, app: ASGIApp, where: Listening, ready: Callable[[int | None], None]
 ) -> None:
     """Run controller and servers until told to end; `ready` is called with the port, or None."""
     _allow_many_connections()
@@ -56,7 +56,11 @@ async def serve(
         await asyncio.sleep(0.01)
     if not service.ending:
         ready(sockets[1].getsockname()[1] if len(sockets) > 1 else None)
+    beside = [asyncio.ensure_future(each()) for each in service.beside]
     await over.wait()
+    for each in beside:
+        each.cancel()
+    await asyncio.gather(*beside, return_exceptions=True)
     for server in servers:
         server.should_exit = True
     try:
@@ -67,7 +71,7 @@ async def serve(
         await running
 
 
-def _config(app: FastAPI, each: socket.socket, where: Listening) -> uvicorn.Config:
+def _config(app: ASGIApp, each: socket.socket, where: Listening) -> uvicorn.Config:
     tls: dict[str, Any] = {}
     if each.family != socket.AF_UNIX and where.certificate is not None:
         tls = {"ssl_certfile": where.certificate, "ssl_keyfile": where.key}
