@@ -13,7 +13,17 @@ from dovetail.controller.journal import Entry
 from dovetail.controller.roster import HELD, Live, Roster
 from dovetail.core.registry import nearest
 from dovetail.core.scheduler import Scheduler
-from dovetail.executors.protocol import Advanced, Ended, Paused, Report, Running
+from dovetail.executors.protocol import (
+    Advanced,
+    Closed,
+    Ended,
+    Fate,
+    Fault,
+    Opened,
+    Paused,
+    Report,
+    Running,
+)
 from dovetail.model.errors import UserError
 from dovetail.model.event import (
     Cancelled,
@@ -58,7 +68,16 @@ class Intake:
     # ---- from engines ------------------------------------------------------------------------
 
     def report(self, report: Report) -> None:
-        """Something happened to an attempt; news of earlier attempts means nothing any more."""
+        """Something happened to a machine or to an attempt."""
+        if isinstance(report, Closed):
+            self.events.append(NodeDraining(report.node))
+        elif isinstance(report, Opened):
+            self.events.append(NodeUp(report.node))
+        else:
+            self._fate(report)
+
+    def _fate(self, report: Fate) -> None:
+        """News of earlier attempts means nothing any more."""
         live = self.roster.get(report.attempt.job)
         if live is None or live.run is None or live.run.attempt != report.attempt:
             self._orphan(report)
@@ -71,7 +90,7 @@ class Intake:
         elif isinstance(report, Paused):
             self.events.append(Stopped(live.id))
 
-    def _orphan(self, report: Report) -> None:
+    def _orphan(self, report: Fate) -> None:
         if isinstance(report, Ended):
             orphan = self.roster.orphans.get(report.attempt.job)
             if orphan is not None and orphan.run and orphan.run.attempt == report.attempt:
@@ -108,11 +127,13 @@ class Intake:
 
     def _failed(self, live: Live, report: Ended) -> None:
         reason = report.reason or _outcome(report)
-        self.events.append(Failed(live.id, reason))
-        live.failures += 1
+        final, counts = report.fault is Fault.OTHERS, report.fault is not Fault.ENGINE
+        self.events.append(Failed(live.id, reason, final=final, counts=counts))
+        live.failures += counts
         self.entry.job(live.id, failures=live.failures)
-        rest = self.backoff(live.failures)
-        if live.failures <= live.submission.retries and rest > 0:
+        rest = self.backoff(live.failures if counts else live.attempts)
+        again = not final and (not counts or live.failures <= live.submission.retries)
+        if again and rest > 0:
             self.events.append(Withheld(live.id))
             live.pause = self.roster.resting[live.id] = self.entry.now + rest
             live.reason = f"it failed ({reason}) and is tried again after a rest of {rest:g} s"
