@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dovetail.controller.commands import Submit
 from dovetail.controller.journal import Journal
-from dovetail.controller.loop import Controller, Settings
+from dovetail.controller.loop import Controller
 from dovetail.controller.parts import Parts, composer
 from dovetail.controller.store import Store
 from dovetail.controller.submission import Submission
@@ -69,7 +69,7 @@ class FileExecutor:
 def main(folder: Path, finish: bool) -> None:
     executor = FileExecutor(folder)
     journal = Journal(Store(f"sqlite:///{folder / 'dovetail.db'}"), every=5)
-    controller = Controller(composer(Parts(), executor), journal, executor, Settings(folder))
+    controller = Controller(composer(Parts(), executor), journal, executor)
     print("ready", flush=True)  # noqa: T201
     missing = JOBS + 1 - controller.roster.next_id
     for _ in range(0, missing, 5):

@@ -100,7 +100,7 @@ class Site:
         self.store = store or Store(self.url, self.durable)
         journal = Journal(self.store, self.every)
         engine = executor or FakeExecutor(self.machine)
-        settings = Settings(self.folder, backoff=self.backoff)
+        settings = Settings(backoff=self.backoff)
         parts = None if self.oracle else self.parts
         return Controller(self.make, journal, engine, settings, self.clock, parts)
 

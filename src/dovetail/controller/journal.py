@@ -44,6 +44,7 @@ class Entry:
     events: Sequence[Event] = ()
     #: None: only rows change and the scheduler was not asked
     plan: Plan | None = None
+    new_arrays: list[Row] = field(default_factory=list)
     new_jobs: list[Row] = field(default_factory=list)
     jobs: dict[int, Row] = field(default_factory=dict)
     new_attempts: list[Row] = field(default_factory=list)
@@ -89,6 +90,7 @@ class Journal:
                 sequence += 1
                 store.add(schema.batches, [_batch(sequence, entry)])
                 store.add(schema.plans, [_plan(sequence, entry.plan)])
+            store.add(schema.arrays, entry.new_arrays)
             store.add(schema.jobs, entry.new_jobs)
             store.change(schema.jobs, ("id",), list(entry.jobs.values()))
             store.add(schema.attempts, entry.new_attempts)

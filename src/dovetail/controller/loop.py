@@ -14,17 +14,19 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
+from dovetail.controller.circumstances import Backoff, circumstances, doubling
 from dovetail.controller.commands import Command
-from dovetail.controller.intake import Backoff, Intake, doubling
+from dovetail.controller.intake import Intake
 from dovetail.controller.journal import Entry, Journal
 from dovetail.controller.parts import Parts, composer, read_parts
 from dovetail.controller.performing import Booking, Performer
 from dovetail.controller.recovery import reconcile
 from dovetail.controller.roster import Roster
 from dovetail.controller.timebase import Clock, MachineClock, TimeBase
+from dovetail.controller.trial import Trial
+from dovetail.controller.wishes import Wishes
 from dovetail.core.scheduler import Scheduler
 from dovetail.executors.protocol import Ended, Executor
 from dovetail.model.errors import UserError
@@ -39,8 +41,6 @@ OVER = "the controller has ended; start it again and ask once more"
 class Settings:
     """How the controller goes about its work."""
 
-    #: where attempts keep their logs
-    folder: Path
     #: seconds between two looks at the engine's reports
     pace: float = 0.1
     #: rests after failures
@@ -58,18 +58,24 @@ class Controller:
         make: Callable[[], Scheduler],
         journal: Journal,
         executor: Executor,
-        settings: Settings,
+        settings: Settings | None = None,
         clock: Clock | None = None,
         parts: Parts | None = None,
     ) -> None:
+        #: makes schedulers like this one: for looking ahead
+        self.make = make
         self.journal = journal
         self.executor = executor
-        self.settings = settings
+        self.settings = settings or Settings()
         self.time = TimeBase(clock or MachineClock(), journal.anchor(), journal.last_moment())
         journal.drop_anchor(self.time.anchor)
         self.scheduler, last = self._recover(make, parts)
         self.roster = Roster(journal.store)
-        self.performer = Performer(executor, settings.folder)
+        self.roster.unheard(self.scheduler.jobs)
+        self.trial = Trial(make)
+        boot = self.time.anchor.boot
+        self.under = circumstances(self.scheduler.cluster, boot, self.settings.backoff)
+        self.performer = Performer(executor)
         #: what the last plan asked for
         self.wake_at = last.wake_at
         #: told of every plan that was carried out: for watchers and tests
@@ -122,7 +128,7 @@ class Controller:
         now = self.time.now()
         self.performer.retry(now)
         entry = Entry(now, self.time.wall())
-        intake = Intake(entry, self.scheduler, self.roster, self.settings.backoff)
+        intake = Intake(entry, self.scheduler, self.roster, self.under)
         self._hear(intake)
         answers = self._answer(intake)
         if self.wake_at is not None and self.wake_at <= now:
@@ -145,25 +151,28 @@ class Controller:
             intake.report(report)
             if isinstance(report, Ended):
                 self.performer.gone(report.attempt)
-        if self.roster.resting:
-            intake.rested()
+        intake.timed()
+        intake.followed()
 
     def _answer(self, intake: Intake) -> list[tuple[Future[Any], Any]]:
         """Take in commands; those that are wrong are told so at once."""
         answers: list[tuple[Future[Any], Any]] = []
+        wishes = Wishes(intake, self.trial)
         while self._asked:
             command, answer = self._asked.popleft()
             if not answer.set_running_or_notify_cancel():
                 continue
             try:
-                answers.append((answer, intake.command(command)))
+                answers.append((answer, wishes.take(command)))
             except UserError as error:
                 answer.set_exception(error)
         return answers
 
     def _decide(self, intake: Intake, answers: list[tuple[Future[Any], Any]]) -> None:
         entry, events = intake.entry, intake.events
-        booking = Booking(entry, self.scheduler, self.roster, self.performer)
+        booking = Booking(entry, self.scheduler, self.roster, self.performer, self.under)
+        for live in intake.stops:
+            booking.stop(live)
         plan = None
         if events:
             plan = self.scheduler.step(entry.now, events)
@@ -180,9 +189,15 @@ class Controller:
 
     def next_at(self) -> float:
         """When there is something to do even if nothing happens, on the time of decisions."""
-        if self.performer.news:
+        if self.performer.news or self.roster.dependencies.news:
             return self.time.now()
-        times = (self.wake_at, self.performer.due(), *self.roster.resting.values())
+        roster = self.roster
+        times = (
+            self.wake_at,
+            self.performer.due(),
+            *roster.resting.values(),
+            *roster.limits.values(),
+        )
         return min((at for at in times if at is not None), default=NEVER)
 
     # ---- living ------------------------------------------------------------------------------

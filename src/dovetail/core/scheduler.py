@@ -157,7 +157,7 @@ class Scheduler(Books):
         self._let_go(job)
         kept = self.costs.kept(job.attained, job.spec.resumable)
         job.attained = kept if event.kept is None else event.kept
-        job.failures += event.counts
+        job.failures += 1
         if event.final or job.failures > job.spec.retries:
             self._end(job, Status.FAILED, event.reason)
         else:

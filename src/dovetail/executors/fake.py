@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+from pathlib import Path
 from typing import NamedTuple
 
 from dovetail.core.protocols import Speed
@@ -289,6 +290,14 @@ class FakeExecutor:
             if known.last is not None and known.last not in unheard:
                 self._told.append(known.last)
         return True
+
+    def describe(self) -> str:
+        """It only pretends."""
+        return "fake machines: nothing really runs"
+
+    def logs(self, attempt: Attempt) -> Sequence[Path]:
+        """Nothing is written."""
+        return ()
 
     def reports(self) -> list[Report]:
         """What happened since the last call, to attempts of this controller."""

@@ -37,8 +37,6 @@ class Launch:
     #: where the command runs
     directory: Path
     environment: Mapping[str, str] = field(default_factory=dict)
-    #: where the attempt keeps its log and its state, made by the executor
-    folder: Path = Path()
     #: numeric user and group to run as; None: as the controller
     owner: tuple[int, int] | None = None
     #: seconds between asking a job to stop and ending it
@@ -144,6 +142,12 @@ class Executor(Protocol):
 
         If so its reports come as if the controller had been there all the time.
         """
+
+    def describe(self) -> str:
+        """What runs jobs here and what is enforced on them, in one line."""
+
+    def logs(self, attempt: Attempt) -> Sequence[Path]:
+        """The files with what an attempt wrote, oldest first; none where they are not kept."""
 
     def reports(self) -> list[Report]:
         """What happened since the last call; never waits."""

@@ -22,8 +22,6 @@ class Failed(NamedTuple):
     kept: float | None = None
     #: the job itself is broken: no retry helps
     final: bool = False
-    #: is it one of the failures its owner allows? Not if a machine failed under it
-    counts: bool = True
 
 
 class Cancelled(NamedTuple):

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.executors.local.processes import Identity
-from dovetail.executors.protocol import Attempt, Launch
+from dovetail.executors.protocol import Attempt
 
 #: others may pass through, to their own folder, but not look around
 PASSABLE, PRIVATE = 0o711, 0o700
@@ -51,6 +51,11 @@ class Folder:
     def checkpoint(self) -> Path:
         """Its existence asks the job to save itself."""
         return self.job / "checkpoint"
+
+    def logs(self) -> list[Path]:
+        """What the job wrote, oldest file first."""
+        older = sorted(self.path.glob("log.*"), key=lambda path: -int(path.suffix[1:]))
+        return [path for path in (*older, self.path / "log") if path.is_file()]
 
     def make(self, owner: tuple[int, int] | None) -> None:
         """Make it; `FileExistsError`: this attempt was started before."""
@@ -109,11 +114,6 @@ def folder_of(data: Path, attempt: Attempt) -> Folder:
     """Where an attempt keeps its files."""
     job, number = int(attempt.job), int(attempt.number)
     return Folder(data / "attempts" / f"{job}-{number}")
-
-
-def agrees(launch: Launch, folder: Folder) -> bool:
-    """Does the launch name this folder, or leave it to us?"""
-    return launch.folder == Path() or launch.folder.resolve() == folder.path
 
 
 def read_state(path: Path) -> State | None:
