@@ -58,7 +58,8 @@ class View:
         nodes = [node for node in range(len(cluster.nodes)) if node not in closed]
         cpu = sum(cluster.cpu[node] for node in nodes) if cluster.limits_cpu else 0
         memory = sum(cluster.memory[node] for node in nodes) if cluster.limits_memory else 0
-        self.free = (cluster.idle * 1000, cpu, memory)
+        # Others may have drawn more than there was.
+        self.free = (cluster.idle * 1000, max(cpu, 0), max(memory, 0))
 
     def hold(self, job: Job, sign: int) -> None:
         """Add (1) a job's allocation to what its tenant holds, or subtract (-1) what was added."""

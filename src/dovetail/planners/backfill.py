@@ -248,8 +248,8 @@ def _occupy(draft: Draft, allocation: Allocation) -> None:
     """Take what is still free of an allocation, device by device."""
     for part in allocation.parts:
         free = draft.cluster.masks[part.node] & part.devices
-        cpu = min(part.cpu, draft.cluster.cpu[part.node])
-        memory = min(part.memory, draft.cluster.memory[part.node])
+        cpu = max(0, min(part.cpu, draft.cluster.cpu[part.node]))
+        memory = max(0, min(part.memory, draft.cluster.memory[part.node]))
         piece = part._replace(devices=free, cpu=cpu, memory=memory)
         draft.take(allocation_of((piece,)))
 
