@@ -81,7 +81,7 @@ class SlurmRig:
         return (self.folder(attempt) / "log").read_text()
 
     def folder(self, attempt: Attempt = FIRST) -> Path:
-        return self.executor.folder(attempt)
+        return self.data / "attempts" / f"{attempt.job}-{attempt.number}"
 
     def jobs(self) -> list[dict[str, str]]:
         """All jobs as Slurm has them, the latest last."""

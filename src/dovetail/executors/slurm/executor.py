@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from queue import Empty
 
-from dovetail.executors.local.folders import Folder, folder_of
+from dovetail.executors.local.folders import folder_of
 from dovetail.executors.local.surroundings import client_folder
 from dovetail.executors.protocol import Attempt, Launch, Report
 from dovetail.executors.slurm.batch import claim_of, ended_of
@@ -78,9 +78,14 @@ class Slurm:
         """Why Slurm could not be asked lately; empty: it could."""
         return self._worker.trouble
 
-    def folder(self, attempt: Attempt) -> Path:
-        """Where an attempt keeps its log."""
-        return folder_of(self._data, attempt).path
+    def describe(self) -> str:
+        """What runs jobs here and what is enforced on them, in one line."""
+        partition = self.site.partition
+        return f"Slurm {self.site.release}, partition {partition}: {len(self.nodes)} nodes"
+
+    def logs(self, attempt: Attempt) -> Sequence[Path]:
+        """What an attempt wrote."""
+        return folder_of(self._data, attempt).logs()
 
     def devices(self, attempt: Attempt) -> dict[str, tuple[int, ...]]:
         """Which GPUs Slurm gave a running attempt, by node and as Slurm counts them."""
@@ -140,8 +145,6 @@ class Slurm:
 
     def _run(self, launch: Launch) -> Run:
         folder = folder_of(self._data, launch.attempt)
-        if launch.folder != Path():
-            folder = Folder(launch.folder.absolute())
         job, number = launch.attempt
         run = Run(launch, f"{self._prefix}{job}.{number}", folder)
         # Whoever claimed it runs it: it is never submitted again.

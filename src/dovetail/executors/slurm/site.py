@@ -57,6 +57,8 @@ class Site:
     #: by name: CPUs are given out in multiples of this
     grain: Mapping[str, int]
     questions: Questions
+    partition: str
+    release: str
     config: Mapping[str, str]
 
     @property
@@ -98,6 +100,8 @@ def survey(commands: CommandLine, options: Options) -> Site:
         {each.name: place for place, each in enumerate(ours)},
         {each.name: _grain(each, config) for each in ours},
         questions,
+        partition,
+        f"{release[0]}.{release[1]:02}",
         config,
     )
 
