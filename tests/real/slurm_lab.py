@@ -80,8 +80,14 @@ class SlurmLab:
         """Start the slurmd of one node."""
         self._spawn(name, "slurmd", "-D", "-f", str(self.conf), "-N", name)
 
+    def end_controller(self) -> None:
+        """End slurmctld as an administrator does: it saves what it knows first."""
+        daemon = self._daemons.pop("slurmctld")
+        daemon.terminate()
+        daemon.wait()
+
     def kill(self, name: str) -> None:
-        """End one daemon: `slurmctld` or the slurmd of a node."""
+        """Kill one daemon: `slurmctld` or the slurmd of a node."""
         daemon = self._daemons.pop(name)
         daemon.kill()
         daemon.wait()
@@ -227,7 +233,7 @@ MpiDefault=none
 CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
 MinJobAge=7200
 KillWait=2
-MessageTimeout=10
+MessageTimeout=5
 SlurmctldTimeout=30
 SlurmdTimeout=10
 MaxJobCount=100000

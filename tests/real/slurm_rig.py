@@ -53,7 +53,8 @@ class SlurmRig:
 
     def command(self, *words: str, attempt: Attempt = FIRST, **given: Any) -> Launch:
         given.setdefault("allocation", small())
-        return Launch(attempt, "../a name", words, directory=self.directory, **given)
+        given.setdefault("directory", self.directory)
+        return Launch(attempt, "../a name", words, **given)
 
     def start(self, *words: str, **given: Any) -> Launch:
         launch = self.command(*words, **given)

@@ -39,7 +39,7 @@ if ! (set -C; echo "$SLURM_JOB_ID" > {claim}) 2>/dev/null; then
     echo "dovetail: {folder} cannot be written on $(hostname)" >&2
     exit {not_shared}
 fi
-{command}
+cd {directory} && {command}
 code=$?
 echo "$code" > {ended}
 exit "$code"
@@ -63,6 +63,7 @@ def script(launch: Launch, folder: Folder) -> str:
         ended=shlex.quote(str(ended_of(folder))),
         folder=shlex.quote(str(folder.job)),
         not_shared=NOT_SHARED,
+        directory=shlex.quote(str(launch.directory)),
         command=shlex.join(launch.command),
     )
 
@@ -80,7 +81,8 @@ def ended_of(folder: Folder) -> Path:
 def words(launch: Launch, mark: str, folder: Folder, site: Site) -> list[str]:
     """The call of `sbatch`, without the script, which it reads from its standard input."""
     once = [
-        f"--chdir={launch.directory}",
+        # Slurm would go on elsewhere if it could not enter the job's own folder: the script does it.
+        "--chdir=/",
         f"--output={folder.path / 'log'}",
         "--open-mode=append",
         "--no-requeue",

@@ -91,7 +91,18 @@ class CommandLine:
             raise Trouble(f"{words[0]} answered with something else than JSON: {error}") from None
         if not isinstance(found, dict):
             raise Trouble(f"{words[0]} answered with something else than an object")
+        if errors := found.get("errors"):
+            # The exit code is 0 and the list empty even when slurmctld did not answer.
+            raise Trouble(f"{words[0]}: {_told(errors)}")
         return found
+
+
+def _told(errors: Any) -> str:
+    """The first of Slurm's errors, in its words."""
+    first = errors[0] if isinstance(errors, list) else errors
+    if not isinstance(first, dict):
+        return str(first)
+    return str(first.get("description") or first.get("error") or "it failed")
 
 
 def _complaint(command: str, told: str) -> Exception:
