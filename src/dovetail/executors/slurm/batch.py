@@ -81,7 +81,7 @@ def ended_of(folder: Folder) -> Path:
 def words(launch: Launch, mark: str, folder: Folder, site: Site) -> list[str]:
     """The call of `sbatch`, without the script, which it reads from its standard input."""
     once = [
-        # Slurm would go on elsewhere if it could not enter the job's own folder: the script does it.
+        # If Slurm cannot enter a folder it goes on elsewhere, so the script does it.
         "--chdir=/",
         f"--output={folder.path / 'log'}",
         "--open-mode=append",
