@@ -25,7 +25,7 @@ from dovetail.controller.store import Store
 from dovetail.controller.submission import Submission
 from dovetail.controller.timebase import Anchor, Moment, TimeBase
 from dovetail.executors.fake import FakeExecutor
-from dovetail.executors.protocol import Advanced, Attempt, Launch
+from dovetail.executors.protocol import Advanced, Attempt, Launch, Saved
 from dovetail.model.errors import UserError
 from dovetail.model.job import JobSpec
 from dovetail.model.request import gang
@@ -234,6 +234,37 @@ def test_progress_is_believed(stage: Stage) -> None:
     job = stage.controller.scheduler.jobs[number]
     assert job.time_left(stage.controller.scheduler.now) == pytest.approx(15.0)
     assert describe(stage.controller, number).progress == (25.0, 100.0, 5.0)
+
+
+def test_a_job_without_an_estimate_is_believed_to_take_as_long_as_its_steps_say(
+    tmp_path: Path,
+) -> None:
+    stage = Stage(tmp_path, "srtf")
+    long, short = (stage.submit(2, 1e5, estimate=None, resumable=True) for _ in range(2))
+    stage.until(1.0)
+    for number, rate in ((long, 0.1), (short, 10.0)):
+        stage.controller.performer.news.append(Advanced(Attempt(number, 1), 10.0, 1000.0, rate))
+    stage.controller.turn()
+    scheduler = stage.controller.scheduler
+    left = [scheduler.jobs[number].time_left(scheduler.now) for number in (long, short)]
+    assert left == pytest.approx([9900.0, 99.0])
+    # One that takes 1000 s makes room by the longer of them, although it came first.
+    stage.submit(2, 1000.0)
+    assert (stage.state(long), stage.state(short)) == ("stopping", "running")
+    stage.site.close()
+
+
+def test_a_checkpoint_is_noted_now_and_then(stage: Stage) -> None:
+    number = stage.submit(length=60.0)
+    stage.until(5.0)
+    for moment in (5.5, 6.0, 20.0):
+        stage.until(moment)
+        stage.controller.performer.news.append(Saved(Attempt(number, 1)))
+        stage.controller.turn()
+    stage.restart()
+    first = stage.site.clock.wall() - stage.site.clock.now
+    assert describe(stage.controller, number).saved == first + 20.0
+    assert stage.controller.scheduler.jobs[number].unsaved(25.0) == 5.0
 
 
 def test_news_of_earlier_attempts_mean_nothing(stage: Stage) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -18,8 +19,9 @@ from dovetail.model.cluster import VIRTUAL
 from dovetail.model.errors import UserError
 
 if TYPE_CHECKING:
+    from dovetail.controller.api.listening import Listening
+    from dovetail.controller.api.people import Doorkeeper
     from dovetail.controller.api.service import Service
-    from dovetail.controller.api.serving import Listening
     from dovetail.controller.opening import Opening
     from dovetail.live import Box
 
@@ -53,33 +55,42 @@ def up(
     if detach:
         _detach(folder)
         return
-    from dovetail.controller.api.serving import Listening  # noqa: PLC0415
+    from dovetail.controller.api.listening import Listening  # noqa: PLC0415
     from dovetail.controller.opening import Opening  # noqa: PLC0415
     from dovetail.controller.parts import DEFAULT_POLICY, Parts  # noqa: PLC0415
 
     parts = Parts(policy or DEFAULT_POLICY, placement, allocator, predictor, profiles)
     named = frozenset(name.strip() for name in admins.split(",") if name.strip())
-    opening = Opening(folder, parts, gpus, database, named)
+    opening = Opening(folder, parts, database, named)
     where = Listening(folder, os.geteuid() == 0, port, host, tls_cert, tls_key)
     where.check()
-    _run(opening, where)
+    _run(opening, where, gpus)
 
 
-def _run(opening: Opening, where: Listening) -> None:
+def _run(opening: Opening, where: Listening, gpus: int | None) -> None:
     import asyncio  # noqa: PLC0415
     import logging  # noqa: PLC0415
 
-    from dovetail.controller.api.app import make_app  # noqa: PLC0415
-    from dovetail.controller.api.serving import serve  # noqa: PLC0415
-    from dovetail.controller.opening import opened  # noqa: PLC0415
+    from dovetail.controller.opening import local, opened  # noqa: PLC0415
     from dovetail.controller.telling import Teller  # noqa: PLC0415
 
     logging.basicConfig(format="%(asctime)s  %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     logging.getLogger("dovetail").setLevel(logging.INFO)
-    with opened(opening) as (service, keeper):
+    with opened(opening, local(gpus)) as (service, keeper):
         service.watchers.append(Teller(service.controller))
-        asyncio.run(serve(service, make_app(service, keeper), where, _greeting(service, where)))
+        asyncio.run(_live(service, keeper, where))
     typer.echo("The controller has ended; jobs that run go on.", err=True)
+
+
+async def _live(service: Service, keeper: Doorkeeper, where: Listening) -> None:
+    import asyncio  # noqa: PLC0415
+
+    from dovetail.controller.api.app import make_app  # noqa: PLC0415
+    from dovetail.controller.api.serving import serve  # noqa: PLC0415
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, service.end)
+    await serve(service, make_app(service, keeper), where, _greeting(service, where))
 
 
 def _greeting(service: Service, where: Listening) -> Callable[[int | None], None]:
@@ -110,8 +121,10 @@ def _detach(folder: Path) -> None:
     from dovetail.controller.opening import prepared  # noqa: PLC0415
 
     folder = prepared(folder)
+    if _answers(folder):
+        raise UserError(f"{folder}: another controller is using it; stop that one first")
     words = [word for word in sys.argv[1:] if word not in ("--detach", "-d")]
-    with open(folder / LOG, "ab") as log:
+    with open(folder / LOG, "ab", opener=_private) as log:
         begun = log.tell()
         process = subprocess.Popen(
             [sys.executable, "-m", "dovetail", *words],
@@ -133,6 +146,10 @@ def _detach(folder: Path) -> None:
     raise UserError(f"the controller does not answer yet; see {folder / LOG}")
 
 
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)
+
+
 def _answers(folder: Path) -> bool:
     try:
         with box(folder) as found:
@@ -150,16 +167,8 @@ def down(
     as_json: AsJson = False,
 ) -> None:
     """End the controller; jobs that run go on, and the next one finds them."""
-    stopped = 0
     with box(data_dir) as found:
-        if stop_jobs:
-            active = [job for job in found.queue(limit=10000) if job.places]
-            for job in active:
-                found.cancel(job.id)
-            for job in active:
-                found.wait(job.id, PATIENCE)
-            stopped = len(active)
-        found.end()
+        stopped = found.end(stop_jobs)
         _gone(found)
     if as_json:
         print_json({"down": True, "stopped": stopped})

@@ -20,8 +20,10 @@ from dovetail.executors.protocol import (
     Paused,
     Report,
     Running,
+    Saved,
 )
 from dovetail.model.event import (
+    Checkpointed,
     Event,
     Failed,
     Finished,
@@ -78,6 +80,8 @@ class Intake:
             self._advanced(live, report)
         elif isinstance(report, Running):
             self._running(live, report)
+        elif isinstance(report, Saved):
+            self._saved(live)
         elif isinstance(report, Paused):
             self._clock_out(live, live.run)
             self.events.append(Stopped(live.id))
@@ -133,7 +137,7 @@ class Intake:
             self.events.append(Stopped(live.id))
             self._rest(live, f"it was lost ({report.reason})", live.attempts)
         elif report.fault is Fault.OTHERS:
-            self._note(live, report.reason)
+            self.note(live, report.reason)
             self._fulfil(live, FAIL)
         elif not run.survived(self.under.boot) and report.code is report.signal is None:
             self._rebooted(live)
@@ -142,7 +146,7 @@ class Intake:
 
     def _rebooted(self, live: Live) -> None:
         """It went down with the machine: its owner has said what that means."""
-        self._note(live, REBOOTED)
+        self.note(live, REBOOTED)
         self._fulfil(live, live.submission.on_reboot)
 
     def _fulfil(self, live: Live, fate: str) -> None:
@@ -151,7 +155,8 @@ class Intake:
         else:
             self.events.append(Failed(live.id, live.reason, final=True))
 
-    def _note(self, live: Live, reason: str) -> None:
+    def note(self, live: Live, reason: str) -> None:
+        """Say something about a job that people can read."""
         live.reason = reason
         self.entry.job(live.id, reason=reason)
 
@@ -163,7 +168,7 @@ class Intake:
         run.fate = fate
         self.roster.limits.pop(live.id, None)
         self.entry.attempt(*run.attempt, fate=fate)
-        self._note(live, reason)
+        self.note(live, reason)
         self.stops.append(live)
         if self.under.instant:
             # Nobody will confirm that it has ended.
@@ -196,6 +201,13 @@ class Intake:
             live.told = self.entry.now
             per_step = job.expected / report.total
             self.events.append(Progressed(live.id, report.steps * per_step, report.rate * per_step))
+
+    def _saved(self, live: Live) -> None:
+        """A job that saves all the time is believed, but not written down each time."""
+        if live.saved is None or abs(self.entry.wall - live.saved) >= TELL_EVERY:
+            live.saved = self.entry.wall
+            self.entry.job(live.id, saved=live.saved)
+            self.events.append(Checkpointed(live.id))
 
     # ---- from the clock ----------------------------------------------------------------------
 
@@ -245,8 +257,7 @@ class Intake:
 
     def forget(self, live: Live, reason: str = "", state: str = "cancelled") -> None:
         """A job ends that the scheduler never heard of."""
-        values = {"state": state, "reason": reason, "ended": self.entry.wall}
-        self.entry.job(live.id, **values)
+        self.entry.end(live.id, state, reason)
         self.roster.leave(live.id, state)
 
 

@@ -54,6 +54,11 @@ class Entry:
         """Change columns of a job."""
         self.jobs.setdefault(number, {"id": number}).update(values)
 
+    def end(self, number: int, state: str, reason: str) -> None:
+        """A job is over."""
+        over = {"ended": self.wall, "over": self.now}
+        self.job(number, state=state, reason=reason, pause=None, **over)
+
     def attempt(self, job: int, number: int, **values: Any) -> None:
         """Change columns of an attempt."""
         row = self.attempts.setdefault((job, number), {"job": job, "number": number})

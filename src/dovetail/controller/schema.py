@@ -47,7 +47,7 @@ jobs = Table(
     Column("owner", Text, nullable=False, index=True),
     #: what was asked for, without secrets: this may be shown
     Column("submission", Text, nullable=False),
-    #: environment variables that are never shown
+    #: environment variables and commands that are never shown
     Column("secrets", Text, nullable=False),
     Column("state", String(16), nullable=False, index=True),
     #: why it ended the way it did, or why it is withheld
@@ -66,6 +66,8 @@ jobs = Table(
     Column("index", Integer),
     #: when it was submitted, on the time base of decisions
     Column("arrived", Float),
+    #: when it ended, on the same
+    Column("over", Float, index=True),
     #: seconds that attempts which are over have run
     Column("ran", Float, nullable=False, server_default="0"),
     #: wall time of the last checkpoint the job told of
@@ -159,7 +161,8 @@ def _add_columns(connection: Connection, table: Table, *names: str) -> None:
 
 def _to_2(connection: Connection) -> None:
     """Arrays, time that attempts have run, checkpoints, and what is to become of a job."""
-    _add_columns(connection, jobs, "array", "index", "arrived", "ran", "saved")
+    _add_columns(connection, jobs, "array", "index", "arrived", "over", "ran", "saved")
+    connection.execute(update(jobs).where(jobs.c.ended.is_not(None)).values(over=0.0))
     _add_columns(connection, attempts, "fate", "boot", "since")
     for index in jobs.indexes:
         index.create(connection, checkfirst=True)

@@ -298,10 +298,8 @@ class Books:
         if self.releasing:
             virtual = releasing.without_growth(job, virtual, self.releasing)
         allocation = self._bind(domain, virtual)
-        if releasing.shrinks(job, virtual):
-            holding.occupy(self.cluster, allocation)
-        else:
-            self.cluster.take(allocation, closed_too=True)
+        assert job.allocation is not None
+        holding.retake(self.cluster, job.allocation, allocation)
         job.allocation, job.virtual = allocation, virtual
         job.rate = self.speed.rate(job.spec, allocation, self.cluster)
         self._due[domain].resized(job, self.now)

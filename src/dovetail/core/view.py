@@ -68,8 +68,9 @@ class View:
             assert held is not None
             self.of[job.id] = (held.milli_gpus, held.cpu, held.memory)
         own = self.of[job.id] if sign > 0 else self.of.pop(job.id)
-        gpus, cpu, memory = self.held.get(job.spec.tenant, (0, 0, 0))
-        self.held[job.spec.tenant] = (
+        tenant = job.lane.tenant
+        gpus, cpu, memory = self.held.get(tenant, (0, 0, 0))
+        self.held[tenant] = (
             gpus + sign * own[0],
             cpu + sign * own[1],
             memory + sign * own[2],

@@ -14,8 +14,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dovetail.core.protocols import Speed
-from dovetail.executors.protocol import Attempt, Ended, Fate, Launch, Paused, Report, Running
-from dovetail.model.allocation import Allocation, classify
+from dovetail.executors.protocol import (
+    Attempt,
+    Ended,
+    Executor,
+    Fate,
+    Launch,
+    Paused,
+    Report,
+    Running,
+    Use,
+)
+from dovetail.model.allocation import NOTHING, Allocation, classify
 from dovetail.model.cluster import Capabilities, Cluster, Node
 from dovetail.model.costs import Costs
 from dovetail.model.trace import TraceJob
@@ -85,6 +95,9 @@ class Machine:
         self.latency = latency
         self.truths: dict[int, TraceJob] = {}
         self.known: dict[Attempt, Known] = {}
+        #: what others occupy, and what attempts make of their devices, as a test likes it
+        self.foreign: Allocation = NOTHING
+        self.uses: dict[Attempt, Use] = {}
         #: everything that was ever said, oldest first
         self.said: list[Fate] = []
         self._past: dict[int, Past] = {}
@@ -235,7 +248,7 @@ class Machine:
         return self.truths[attempt.job].spec.model
 
 
-class FakeExecutor:
+class FakeExecutor(Executor):
     """One controller's connection to a machine."""
 
     def __init__(self, machine: Machine) -> None:
@@ -305,3 +318,11 @@ class FakeExecutor:
         said, self._heard = self.machine.said[self._heard :], len(self.machine.said)
         told, self._told = self._told, []
         return [*told, *(report for report in said if report.attempt in self._mine)]
+
+    def used_by_others(self) -> Allocation:
+        """What it was told that others occupy."""
+        return self.machine.foreign
+
+    def uses(self) -> Mapping[Attempt, Use]:
+        """What it was told that attempts make of their devices."""
+        return self.machine.uses

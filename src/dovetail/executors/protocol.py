@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from dovetail.model.allocation import Allocation
+from dovetail.model.allocation import NOTHING, Allocation
 from dovetail.model.cluster import Capabilities, Node
 
 
@@ -87,6 +87,12 @@ class Advanced(NamedTuple):
     rate: float
 
 
+class Saved(NamedTuple):
+    """The attempt told that it has written a checkpoint."""
+
+    attempt: Attempt
+
+
 class Paused(NamedTuple):
     """A suspended attempt no longer uses its devices."""
 
@@ -107,12 +113,20 @@ class Opened(NamedTuple):
     node: int
 
 
-Fate = Running | Ended | Advanced | Paused
+Fate = Running | Ended | Advanced | Saved | Paused
 Report = Fate | Closed | Opened
 
 
+class Use(NamedTuple):
+    """How much an attempt makes of its devices."""
+
+    percent: float
+    #: what was measured
+    of: str = "GPU"
+
+
 class Executor(Protocol):
-    """An engine."""
+    """An engine. What it cannot tell it need not: the last two methods have an answer for it."""
 
     @property
     def nodes(self) -> Sequence[Node]:
@@ -151,3 +165,14 @@ class Executor(Protocol):
 
     def reports(self) -> list[Report]:
         """What happened since the last call; never waits."""
+
+    def forget(self, attempts: Sequence[Attempt]) -> None:
+        """Throw away what is kept of attempts that are over; called in another thread."""
+
+    def used_by_others(self) -> Allocation:
+        """What others than our attempts occupy; attempts that start or end are ours."""
+        return NOTHING
+
+    def uses(self) -> Mapping[Attempt, Use]:
+        """How much running attempts made of their devices since the last call."""
+        return {}

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from queue import Empty
 
-from dovetail.executors.local.folders import folder_of
+from dovetail.executors.local.folders import folder_of, remove
 from dovetail.executors.local.surroundings import client_folder
-from dovetail.executors.protocol import Attempt, Launch, Report
+from dovetail.executors.protocol import Attempt, Executor, Launch, Report
 from dovetail.executors.slurm.batch import claim_of, ended_of
 from dovetail.executors.slurm.closures import Closures
 from dovetail.executors.slurm.commands import CommandLine, Refused, Trouble
@@ -23,13 +23,13 @@ from dovetail.executors.slurm.files import number_in
 from dovetail.executors.slurm.options import Options
 from dovetail.executors.slurm.run import Run
 from dovetail.executors.slurm.site import Site, survey
-from dovetail.executors.slurm.worker import Worker
+from dovetail.executors.slurm.worker import Order, Worker
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Capabilities, Node
 from dovetail.model.errors import UserError
 
 
-class Slurm:
+class Slurm(Executor):
     """An `Executor` for a cluster that Slurm runs. The data folder must be seen by its nodes."""
 
     def __init__(
@@ -51,7 +51,6 @@ class Slurm:
             client_folder(self._data),
         )
         self._found = self._open()
-        self._worker.start()
 
     def _open(self) -> set[str]:
         """A first look: the marks of our jobs that Slurm knows."""
@@ -100,23 +99,23 @@ class Slurm:
     def start(self, launch: Launch) -> None:
         """Start an attempt; reported as running, or as ended if it could not be started."""
         run = self._run(launch)
-        self._worker.order(lambda: self._worker.begin(launch, run))
+        self._order(lambda: self._worker.begin(launch, run))
 
     def stop(self, attempt: Attempt, grace: float) -> None:
         """Ask it to end, and end it after the grace; reported as ended."""
-        self._worker.order(lambda: self._worker.stop(attempt, grace))
+        self._order(lambda: self._worker.stop(attempt, grace))
 
     def suspend(self, attempt: Attempt) -> None:
         """Pause it; reported as paused. It keeps its GPUs, as its capabilities say."""
-        self._worker.order(lambda: self._worker.suspend(attempt))
+        self._order(lambda: self._worker.suspend(attempt))
 
     def resume(self, attempt: Attempt) -> None:
         """Let it go on; reported as running."""
-        self._worker.order(lambda: self._worker.resume(attempt))
+        self._order(lambda: self._worker.resume(attempt))
 
     def resize(self, attempt: Attempt, allocation: Allocation) -> None:
         """Slurm cannot: it is reported as running on what it has."""
-        self._worker.order(lambda: self._worker.insist(attempt))
+        self._order(lambda: self._worker.insist(attempt))
 
     def adopt(self, launch: Launch) -> bool:
         """After a restart of the controller: is this attempt known here, running or ended?"""
@@ -131,6 +130,7 @@ class Slurm:
 
     def reports(self) -> list[Report]:
         """What happened since the last call; never waits."""
+        self._wake()
         found: list[Report] = []
         try:
             while True:
@@ -138,10 +138,23 @@ class Slurm:
         except Empty:
             return found
 
+    def forget(self, attempts: Sequence[Attempt]) -> None:
+        """Throw away the folders of attempts that are over."""
+        remove(self._data, attempts)
+
     def close(self) -> None:
         """Let go of Slurm; jobs go on."""
-        self._worker.order(None)
+        self._order(None)
         self._worker.join(self.commands.patience)
+
+    def _order(self, order: Order | None) -> None:
+        self._wake()
+        self._worker.order(order)
+
+    def _wake(self) -> None:
+        """Begin to ask Slurm. Not before: until all are adopted, our own jobs look like others'."""
+        if self._worker.ident is None:
+            self._worker.start()
 
     def _run(self, launch: Launch) -> Run:
         folder = folder_of(self._data, launch.attempt)

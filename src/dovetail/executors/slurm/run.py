@@ -21,6 +21,7 @@ from dovetail.executors.protocol import (
     Paused,
     Report,
     Running,
+    Saved,
 )
 from dovetail.executors.slurm.batch import NOT_SHARED, claim_of, ended_of
 from dovetail.executors.slurm.files import number_in
@@ -157,6 +158,8 @@ class Run:
             yield from self._begun()
         if (news := self._progress.news()) is not None:
             yield Advanced(self.launch.attempt, *news)
+        if self._progress.saved():
+            yield Saved(self.launch.attempt)
         if all(each.over for each in mine):
             self.over = True
             yield self._verdict(mine)
