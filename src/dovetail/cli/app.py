@@ -9,6 +9,7 @@ import typer
 from dovetail.cli import cluster, jobs, token, trace
 from dovetail.cli.compare import compare
 from dovetail.cli.demo import demo
+from dovetail.cli.doctor import doctor
 from dovetail.cli.profile import profile
 from dovetail.cli.simulate import policies, simulate
 from dovetail.cli.submit import submit
@@ -22,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 LIVE: dict[str, tuple[Callable[..., None], ...]] = {
-    "Controller": (up, down),
+    "Controller": (up, down, doctor),
     "Jobs": (
         jobs.queue,
         jobs.show,
