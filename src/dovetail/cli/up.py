@@ -7,21 +7,33 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dovetail.cli.engines import (
+    Account,
+    Engine,
+    Nodes,
+    Partition,
+    Qos,
+    Share,
+    SlurmOptions,
+    TimeLimit,
+    engine_of,
+)
 from dovetail.cli.options import Allocator, Placement, Predictor, Profiles
 from dovetail.cli.talking import AsJson, DataDir, box, print_json
-from dovetail.model.cluster import VIRTUAL
+from dovetail.model.cluster import VIRTUAL, Node
 from dovetail.model.errors import UserError
 
 if TYPE_CHECKING:
     from dovetail.controller.api.listening import Listening
     from dovetail.controller.api.people import Doorkeeper
     from dovetail.controller.api.service import Service
+    from dovetail.controller.opening import Engine as EngineMaker
     from dovetail.controller.opening import Opening
     from dovetail.live import Box
 
@@ -32,6 +44,13 @@ PATIENCE = 60.0
 
 def up(
     data_dir: DataDir = None,
+    engine: Engine = "local",
+    partition: Partition = None,
+    nodes: Nodes = None,
+    share: Share = 1.0,
+    account: Account = None,
+    qos: Qos = None,
+    time_limit: TimeLimit = None,
     gpus: Annotated[int | None, typer.Option(help="So many virtual GPUs, to try it out.")] = None,
     policy: Annotated[str | None, typer.Option(help="What decides: see dovetail policies.")] = None,
     placement: Placement = None,
@@ -66,19 +85,20 @@ def up(
     opening = Opening(folder, parts, database, named)
     where = Listening(folder, os.geteuid() == 0, port, host, tls_cert, tls_key)
     where.check()
-    _run(opening, where, gpus)
+    slurm = SlurmOptions(partition, nodes, share, account, qos, time_limit)
+    _run(opening, where, engine_of(engine, gpus, slurm))
 
 
-def _run(opening: Opening, where: Listening, gpus: int | None) -> None:
+def _run(opening: Opening, where: Listening, engine: EngineMaker) -> None:
     import asyncio  # noqa: PLC0415
     import logging  # noqa: PLC0415
 
-    from dovetail.controller.opening import local, opened  # noqa: PLC0415
+    from dovetail.controller.opening import opened  # noqa: PLC0415
     from dovetail.controller.telling import Teller  # noqa: PLC0415
 
     logging.basicConfig(format="%(asctime)s  %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     logging.getLogger("dovetail").setLevel(logging.INFO)
-    with opened(opening, local(gpus)) as (service, keeper):
+    with opened(opening, engine) as (service, keeper):
         service.watchers.append(Teller(service.controller))
         asyncio.run(_live(service, keeper, where))
     typer.echo("The controller has ended; jobs that run go on.", err=True)
@@ -100,14 +120,7 @@ async def _live(service: Service, keeper: Doorkeeper, where: Listening) -> None:
 def _greeting(service: Service, where: Listening) -> Callable[[int | None], None]:
     def greet(port: int | None) -> None:
         controller = service.controller
-        node = controller.executor.nodes[0]
-        gpus = "virtual GPUs (made up: for trying it out)" if node.type == VIRTUAL else node.type
-        memory = f"{(node.memory or 0) / 1024:.3g} GiB"
-        typer.echo(
-            f"Dovetail is up on {node.name}: {node.gpus} {gpus}, "
-            f"{(node.cpu or 0) / 1000:g} cores, {memory} of memory.",
-            err=True,
-        )
+        typer.echo(f"Dovetail is up on {_machines(controller.executor.nodes)}.", err=True)
         typer.echo(f"  {controller.executor.describe()}", err=True)
         typer.echo(f"  policy {service.policy}, data in {where.folder}", err=True)
         if port is not None:
@@ -118,6 +131,19 @@ def _greeting(service: Service, where: Listening) -> Callable[[int | None], None
         typer.echo("Submit with: dovetail submit --gpus 1 -- python train.py", err=True)
 
     return greet
+
+
+def _machines(nodes: Sequence[Node]) -> str:
+    """What there is, in a line."""
+    first = nodes[0]
+    cores = sum(node.cpu or 0 for node in nodes) / 1000
+    memory = sum(node.memory or 0 for node in nodes) / 1024
+    kinds = "+".join(dict.fromkeys(node.type for node in nodes))
+    if first.type == VIRTUAL:
+        kinds = "virtual GPUs (made up: for trying it out)"
+    where = first.name if len(nodes) == 1 else f"{len(nodes)} nodes"
+    gpus = sum(node.gpus for node in nodes)
+    return f"{where}: {gpus} {kinds}, {cores:g} cores, {memory:.3g} GiB of memory"
 
 
 def _detach(folder: Path) -> None:

@@ -19,6 +19,7 @@ from dovetail.controller.tokens import Tokens
 from dovetail.executors.local import Local
 from dovetail.executors.local.machine import detect
 from dovetail.executors.protocol import Executor
+from dovetail.executors.slurm import Options, Slurm
 from dovetail.model.errors import UserError
 
 DATABASE = "dovetail.db"
@@ -88,6 +89,11 @@ def _owned(folder: Path) -> Iterator[None]:
         raise UserError(f"{folder}: another controller is using it; stop that one first") from None
     finally:
         os.close(descriptor)
+
+
+def slurm(options: Options) -> Engine:
+    """A cluster that Slurm runs."""
+    return lambda folder: Slurm(folder, options)
 
 
 def local(gpus: int | None) -> Engine:
