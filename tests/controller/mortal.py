@@ -13,7 +13,7 @@ from dovetail.controller.loop import Controller
 from dovetail.controller.parts import Parts, composer
 from dovetail.controller.store import Store
 from dovetail.controller.submission import Submission
-from dovetail.executors.protocol import Attempt, Ended, Launch, Report, Running
+from dovetail.executors.protocol import Attempt, Ended, Executor, Launch, Report, Running
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Capabilities, Node
 from dovetail.model.request import gang
@@ -22,7 +22,7 @@ LENGTH = 0.03
 JOBS = 60
 
 
-class FileExecutor:
+class FileExecutor(Executor):
     """An attempt is a file with the moment it began; it ends a little later by itself."""
 
     nodes: Sequence[Node] = (Node("n0", 4),)

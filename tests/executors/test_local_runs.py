@@ -16,7 +16,7 @@ from local_rig import COUNT, INSIST, PYTHON, LocalRig, local_rig
 
 from dovetail.executors.local.processes import alive, identify, runs
 from dovetail.executors.local.progress import CHUNK, Listener
-from dovetail.executors.protocol import Advanced, Attempt, Ended
+from dovetail.executors.protocol import Advanced, Attempt, Ended, Saved
 
 FIRST = Attempt(1, 1)
 ROOT = os.geteuid() == 0
@@ -235,3 +235,9 @@ def test_all_kinds_of_jobs_leave_nothing_behind(local: LocalRig) -> None:
     # The rig checks it when the test is over: here are the jobs to check it with.
     for job, does in enumerate(Does):
         local.executor.start(local.launch(Attempt(job, 1), does))
+
+
+def test_a_checkpoint_that_a_job_tells_of_is_reported(local: LocalRig) -> None:
+    said = "import dovetail_client, time; dovetail_client.checkpointed(); time.sleep(60)"
+    local.executor.start(local.command(PYTHON, "-c", said))
+    assert Saved(FIRST) in until(local, Saved)

@@ -8,9 +8,18 @@ from dovetail.controller.submission import Submission
 
 
 class Submit(NamedTuple):
-    """Run these; answered with their ids, once they are on disk."""
+    """Run these; answered with `Accepted`, once they are on disk."""
 
     submissions: tuple[Submission, ...]
+    #: are they members of one array?
+    array: bool = False
+
+
+class Accepted(NamedTuple):
+    """The numbers of new jobs, and of the array they are members of."""
+
+    jobs: tuple[int, ...]
+    array: int | None = None
 
 
 class Cancel(NamedTuple):
@@ -31,6 +40,16 @@ class Release(NamedTuple):
     jobs: tuple[int, ...]
 
 
+class Requeue(NamedTuple):
+    """Run these again; answered with the number each runs under.
+
+    A job that runs is stopped and waits again under its own number, and that is no failure of its.
+    One that has ended is submitted again as a new job.
+    """
+
+    jobs: tuple[int, ...]
+
+
 class Drain(NamedTuple):
     """What runs on this node may finish; nothing new starts there."""
 
@@ -43,4 +62,4 @@ class Undrain(NamedTuple):
     node: str
 
 
-Command = Submit | Cancel | Hold | Release | Drain | Undrain
+Command = Submit | Cancel | Hold | Release | Requeue | Drain | Undrain

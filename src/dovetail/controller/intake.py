@@ -1,27 +1,21 @@
-"""Turns what engines report and what people ask into events, and notes the rows that change.
+"""One batch in the making: turns what engines report, and time that is up, into events and rows.
 
-Nothing is decided here and nothing is done: this is the only way into a batch.
+Nothing is decided here and nothing is done. What people ask comes in through `wishes`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
-from dovetail.controller.commands import Cancel, Drain, Hold, Release, Submit, Undrain
+from dovetail.controller.circumstances import Circumstances
+from dovetail.controller.dependencies import DONE
 from dovetail.controller.journal import Entry
-from dovetail.controller.roster import HELD, Live, Roster
-from dovetail.core.registry import nearest
+from dovetail.controller.roster import FAIL, REQUEUE, Live, Roster, Run
 from dovetail.core.scheduler import Scheduler
-from dovetail.executors.protocol import Advanced, Ended, Paused, Report, Running
-from dovetail.model.errors import UserError
+from dovetail.executors.protocol import Advanced, Ended, Paused, Report, Running, Saved
 from dovetail.model.event import (
-    Cancelled,
+    Checkpointed,
     Event,
     Failed,
     Finished,
-    NodeDraining,
-    NodeUp,
     Offered,
     Progressed,
     Started,
@@ -31,29 +25,25 @@ from dovetail.model.event import (
 )
 from dovetail.model.job import Status
 
-Backoff = Callable[[int], float]
-"""Seconds to rest after the n-th failure."""
+REBOOTED = "the machine was restarted while it ran"
 
 TELL_EVERY = 10.0
 """Seconds between two measurements of one job that the scheduler hears of."""
-
-
-def doubling(first: float = 5.0, most: float = 600.0) -> Backoff:
-    """Rests that double with each failure."""
-    return lambda failures: min(most, first * 2.0 ** min(failures - 1, 30))
 
 
 class Intake:
     """One batch in the making."""
 
     def __init__(
-        self, entry: Entry, scheduler: Scheduler, roster: Roster, backoff: Backoff
+        self, entry: Entry, scheduler: Scheduler, roster: Roster, under: Circumstances
     ) -> None:
         self.entry = entry
         self.scheduler = scheduler
         self.roster = roster
-        self.backoff = backoff
+        self.under = under
         self.events: list[Event] = []
+        #: jobs whose attempts we end ourselves
+        self.stops: list[Live] = []
 
     # ---- from engines ------------------------------------------------------------------------
 
@@ -68,7 +58,10 @@ class Intake:
             self._advanced(live, report)
         elif isinstance(report, Running):
             self._running(live, report)
+        elif isinstance(report, Saved):
+            self._saved(live)
         elif isinstance(report, Paused):
+            self._clock_out(live, live.run)
             self.events.append(Stopped(live.id))
 
     def _orphan(self, report: Report) -> None:
@@ -84,34 +77,82 @@ class Intake:
 
     def _running(self, live: Live, report: Running) -> None:
         assert live.run is not None
-        if not live.run.confirmed:
-            live.run.confirmed = True
-            live.run.allocation = report.allocation
-            changed = live.run.row(self.entry.wall)
-            self.entry.attempt(*report.attempt, confirmed=1, launch=changed["launch"])
+        run = live.run
+        if not run.confirmed:
+            run.confirmed, run.allocation = True, report.allocation
+            self.entry.attempt(*report.attempt, confirmed=1, launch=run.launch())
+        if run.since is None:
+            self.roster.clock_in(live, self.entry.now)
+            self.entry.attempt(*report.attempt, since=run.since)
         if self.scheduler.jobs[live.id].status is Status.STARTING:
             self.events.append(Started(live.id, report.allocation))
 
+    def _clock_out(self, live: Live, run: Run) -> None:
+        """Count the seconds it ran; they are known only as long as the machine stayed up."""
+        if run.since is not None and run.survived(self.under.boot):
+            self.roster.clock_out(live, run, self.entry.now)
+            self.entry.job(live.id, ran=live.ran)
+            self.entry.attempt(*run.attempt, since=None)
+        self.roster.limits.pop(live.id, None)
+
     def _ended(self, live: Live, report: Ended) -> None:
-        run, live.run = live.run, None
+        run = live.run
         assert run is not None
         self._close(report)
-        live.code, live.signal = report.code, report.signal
+        self._clock_out(live, run)
+        live.run, live.code, live.signal = None, report.code, report.signal
         self.entry.job(live.id, code=report.code, signal=report.signal)
-        if run.stopping and not _complete(live):
+        if _complete(live) and report.code == 0:
+            self.events.append(Finished(live.id))
+        elif run.fate:
+            self._fulfil(live, run.fate)
+        elif run.stopping:
             # A job that saves its work when asked to stop ends with code 0 too.
             self.events.append(Stopped(live.id))
         elif report.code == 0:
             self.events.append(Finished(live.id))
+        elif not run.survived(self.under.boot) and report.code is report.signal is None:
+            self._rebooted(live)
         else:
             self._failed(live, report)
+
+    def _rebooted(self, live: Live) -> None:
+        """It went down with the machine: its owner has said what that means."""
+        self.note(live, REBOOTED)
+        self._fulfil(live, live.submission.on_reboot)
+
+    def _fulfil(self, live: Live, fate: str) -> None:
+        if fate == REQUEUE:
+            self.events.append(Stopped(live.id))
+        else:
+            self.events.append(Failed(live.id, live.reason, final=True))
+
+    def note(self, live: Live, reason: str) -> None:
+        """Say something about a job that people can read."""
+        live.reason = reason
+        self.entry.job(live.id, reason=reason)
+
+    def end_run(self, live: Live, fate: str, reason: str) -> None:
+        """Stop a job's attempt ourselves; once it has ended its fate is fulfilled."""
+        run = live.run
+        if run is None or run.fate:
+            return
+        run.fate = fate
+        self.roster.limits.pop(live.id, None)
+        self.entry.attempt(*run.attempt, fate=fate)
+        self.note(live, reason)
+        self.stops.append(live)
+        if self.under.instant:
+            # Nobody will confirm that it has ended.
+            self._clock_out(live, run)
+            self._fulfil(live, fate)
 
     def _failed(self, live: Live, report: Ended) -> None:
         reason = report.reason or _outcome(report)
         self.events.append(Failed(live.id, reason))
         live.failures += 1
         self.entry.job(live.id, failures=live.failures)
-        rest = self.backoff(live.failures)
+        rest = self.under.backoff(live.failures)
         if live.failures <= live.submission.retries and rest > 0:
             self.events.append(Withheld(live.id))
             live.pause = self.roster.resting[live.id] = self.entry.now + rest
@@ -128,113 +169,79 @@ class Intake:
             per_step = job.expected / report.total
             self.events.append(Progressed(live.id, report.steps * per_step, report.rate * per_step))
 
-    # ---- from people -------------------------------------------------------------------------
+    def _saved(self, live: Live) -> None:
+        """A job that saves all the time is believed, but not written down each time."""
+        if live.saved is None or abs(self.entry.wall - live.saved) >= TELL_EVERY:
+            live.saved = self.entry.wall
+            self.entry.job(live.id, saved=live.saved)
+            self.events.append(Checkpointed(live.id))
 
-    def command(self, command: Any) -> Any:
-        """What somebody asked for; returns their answer or refuses in one sentence."""
-        return TAKE[type(command)](self, command)
+    # ---- from the clock ----------------------------------------------------------------------
 
-    def _submit(self, command: Submit) -> list[int]:
-        return [self._enter(each).id for each in command.submissions]
+    def timed(self) -> None:
+        """Rests that are over, and jobs that have run as long as they may."""
+        now = self.entry.now
+        for number in [job for job, until in self.roster.resting.items() if until <= now]:
+            self._rested(self.roster[number])
+        for number in [job for job, at in self.roster.limits.items() if at <= now]:
+            live = self.roster[number]
+            limit = seconds(live.submission.time_limit or 0.0)
+            self.end_run(live, FAIL, f"its time limit of {limit} is over")
 
-    def _enter(self, submission: Any) -> Live:
-        live = Live(self.roster.next_id, submission, self.entry.wall, held=submission.held)
-        live.state = HELD if live.held else "waiting"
-        self.roster.next_id += 1
-        self.roster[live.id] = live
-        self.entry.new_jobs.append(live.row())
+    def _rested(self, live: Live) -> None:
+        del self.roster.resting[live.id]
+        live.pause, live.reason = None, ""
+        self.entry.job(live.id, pause=None, reason="")
         if not live.held:
-            self.events.append(Submitted(submission.spec(live.id, self.entry.now)))
-        return live
+            self.events.append(Offered(live.id))
 
-    def _cancel(self, command: Cancel) -> None:
-        for live in self._known(command.jobs):
-            if live.id in self.scheduler.jobs:
-                self.events.append(Cancelled(live.id))
-            else:
-                self._forget(live)
+    # ---- from the ends of other jobs ---------------------------------------------------------
 
-    def _forget(self, live: Live) -> None:
-        """The scheduler never heard of it: it was held from the beginning."""
-        self._recall(live)
-        self.entry.job(live.id, state="cancelled", ended=self.entry.wall)
-        del self.roster[live.id]
+    def followed(self) -> None:
+        """Tell those who waited for jobs that these have ended."""
+        dependencies = self.roster.dependencies
+        while dependencies.news:
+            number, state = dependencies.news.popleft()
+            for waiting in dependencies.waiting_for(number):
+                live = self.roster.get(waiting)
+                if live is None:
+                    continue
+                if state == DONE or live.submission.after_any:
+                    live.waits.discard(number)
+                    self.offer(live)
+                else:
+                    self.forget(live, f"job {number}, which it was to run after, is {state}")
 
-    def _hold(self, command: Hold) -> None:
-        found = self._known(command.jobs)
-        for live in found:
-            job = self.scheduler.jobs.get(live.id)
-            if job is not None and job.status is not Status.WAITING:
-                raise UserError(f"job {live.id} is {job.status}: only a waiting job can be held")
-        for live in found:
-            live.held = True
-            self._recall(live)
-            self.events.append(Withheld(live.id))
-
-    def _release(self, command: Release) -> None:
-        for live in self._known(command.jobs):
-            if live.held:
-                live.held = False
-                self._offer(live)
-
-    def _offer(self, live: Live) -> None:
+    def offer(self, live: Live) -> None:
+        """Let the scheduler know a job, unless something still keeps it from starting."""
+        if live.held or live.waits:
+            return
         if live.id in self.scheduler.jobs:
             self.events.append(Offered(live.id))
         else:
-            self.events.append(Submitted(live.submission.spec(live.id, self.entry.now)))
+            now = self.entry.now
+            self.events.append(Submitted(live.submission.spec(live.id, now, live.arrived)))
 
-    def rested(self) -> None:
-        """Jobs that rested long enough after a failure may start again."""
-        over = [job for job, until in self.roster.resting.items() if until <= self.entry.now]
-        for live in map(self.roster.__getitem__, over):
-            del self.roster.resting[live.id]
-            live.pause, live.reason = None, ""
-            self.entry.job(live.id, pause=None, reason="")
-            if not live.held:
-                self.events.append(Offered(live.id))
-
-    def _known(self, numbers: Sequence[int]) -> list[Live]:
-        for number in numbers:
-            if number not in self.roster:
-                raise UserError(f"no job {number} is waiting or running")
-        return [self.roster[number] for number in numbers]
-
-    def _recall(self, live: Live) -> None:
-        """Take a submission out of this very batch again."""
-        if live.id not in self.scheduler.jobs:
-            self.events = [
-                each
-                for each in self.events
-                if not (isinstance(each, Submitted) and each.spec.id == live.id)
-            ]
-
-    def _drain(self, command: Drain) -> None:
-        self.events.append(NodeDraining(self._node(command.node)))
-
-    def _undrain(self, command: Undrain) -> None:
-        self.events.append(NodeUp(self._node(command.node)))
-
-    def _node(self, name: str) -> int:
-        names = [node.name for node in self.scheduler.cluster.nodes]
-        if name not in names:
-            raise UserError(f"no node is named {name!r}{nearest(name, names)}")
-        return names.index(name)
-
-
-TAKE: dict[type, Callable[[Intake, Any], Any]] = {
-    Submit: Intake._submit,
-    Cancel: Intake._cancel,
-    Hold: Intake._hold,
-    Release: Intake._release,
-    Drain: Intake._drain,
-    Undrain: Intake._undrain,
-}
+    def forget(self, live: Live, reason: str = "", state: str = "cancelled") -> None:
+        """A job ends that the scheduler never heard of."""
+        self.entry.end(live.id, state, reason)
+        self.roster.leave(live.id, state)
 
 
 def _outcome(report: Ended) -> str:
     if report.signal is not None:
         return f"ended by signal {report.signal}"
     return "ended for an unknown reason" if report.code is None else f"exit code {report.code}"
+
+
+def seconds(amount: float) -> str:
+    """A length of time as people say it."""
+    if amount < 120:
+        return f"{amount:g} s"
+    minutes, left = divmod(round(amount), 60)
+    hours, minutes = divmod(minutes, 60)
+    named = ((hours, "h"), (minutes, "min"), (left, "s"))
+    return " ".join(f"{value} {unit}" for value, unit in named if value)
 
 
 def _complete(live: Live) -> bool:

@@ -44,6 +44,7 @@ class Entry:
     events: Sequence[Event] = ()
     #: None: only rows change and the scheduler was not asked
     plan: Plan | None = None
+    new_arrays: list[Row] = field(default_factory=list)
     new_jobs: list[Row] = field(default_factory=list)
     jobs: dict[int, Row] = field(default_factory=dict)
     new_attempts: list[Row] = field(default_factory=list)
@@ -52,6 +53,11 @@ class Entry:
     def job(self, number: int, **values: Any) -> None:
         """Change columns of a job."""
         self.jobs.setdefault(number, {"id": number}).update(values)
+
+    def end(self, number: int, state: str, reason: str) -> None:
+        """A job is over."""
+        over = {"ended": self.wall, "over": self.now}
+        self.job(number, state=state, reason=reason, pause=None, **over)
 
     def attempt(self, job: int, number: int, **values: Any) -> None:
         """Change columns of an attempt."""
@@ -89,6 +95,7 @@ class Journal:
                 sequence += 1
                 store.add(schema.batches, [_batch(sequence, entry)])
                 store.add(schema.plans, [_plan(sequence, entry.plan)])
+            store.add(schema.arrays, entry.new_arrays)
             store.add(schema.jobs, entry.new_jobs)
             store.change(schema.jobs, ("id",), list(entry.jobs.values()))
             store.add(schema.attempts, entry.new_attempts)

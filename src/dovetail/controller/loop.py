@@ -16,14 +16,20 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
+from dovetail.controller.circumstances import Backoff, circumstances, doubling
 from dovetail.controller.commands import Command
-from dovetail.controller.intake import Backoff, Intake, doubling
+from dovetail.controller.idleness import IdleRule
+from dovetail.controller.intake import Intake
 from dovetail.controller.journal import Entry, Journal
 from dovetail.controller.parts import Parts, composer, read_parts
 from dovetail.controller.performing import Booking, Performer
 from dovetail.controller.recovery import reconcile
+from dovetail.controller.retention import Forgetting, Retention
 from dovetail.controller.roster import Roster
 from dovetail.controller.timebase import Clock, MachineClock, TimeBase
+from dovetail.controller.trial import Trial
+from dovetail.controller.watching import Watch
+from dovetail.controller.wishes import Wishes
 from dovetail.core.scheduler import Scheduler
 from dovetail.executors.protocol import Ended, Executor
 from dovetail.model.errors import UserError
@@ -42,6 +48,12 @@ class Settings:
     pace: float = 0.1
     #: rests after failures
     backoff: Backoff = field(default_factory=doubling)
+    #: seconds between two looks at who else is on the machines and what jobs use
+    look: float = 5.0
+    #: what happens to jobs that make nothing of their GPUs
+    idle: IdleRule = field(default_factory=IdleRule)
+    #: how long jobs that have ended are remembered
+    keep: Retention = field(default_factory=Retention)
 
 
 Asked = tuple[Command, "Future[Any]"]
@@ -59,6 +71,8 @@ class Controller:
         clock: Clock | None = None,
         parts: Parts | None = None,
     ) -> None:
+        #: makes schedulers like this one: for looking ahead
+        self.make = make
         self.journal = journal
         self.executor = executor
         self.settings = settings or Settings()
@@ -66,7 +80,14 @@ class Controller:
         journal.drop_anchor(self.time.anchor)
         self.scheduler, last = self._recover(make, parts)
         self.roster = Roster(journal.store)
+        self.roster.unheard(self.scheduler.jobs)
+        self.trial = Trial(make)
+        boot = self.time.anchor.boot
+        settings = self.settings
+        self.under = circumstances(self.scheduler.cluster, boot, settings.backoff)
         self.performer = Performer(executor)
+        self.looks = Watch(executor, self.scheduler, settings.look, settings.idle)
+        self.forgetting = Forgetting(journal.store, executor, settings.keep)
         #: what the last plan asked for
         self.wake_at = last.wake_at
         #: told of every plan that was carried out: for watchers and tests
@@ -118,8 +139,9 @@ class Controller:
         """Take in what is queued, decide, write down, act; False: there was nothing to do."""
         now = self.time.now()
         self.performer.retry(now)
+        self.forgetting.tend(now, self.roster.orphans)
         entry = Entry(now, self.time.wall())
-        intake = Intake(entry, self.scheduler, self.roster, self.settings.backoff)
+        intake = Intake(entry, self.scheduler, self.roster, self.under)
         self._hear(intake)
         answers = self._answer(intake)
         if self.wake_at is not None and self.wake_at <= now:
@@ -142,25 +164,29 @@ class Controller:
             intake.report(report)
             if isinstance(report, Ended):
                 self.performer.gone(report.attempt)
-        if self.roster.resting:
-            intake.rested()
+        intake.timed()
+        intake.followed()
+        self.looks.look(intake)
 
     def _answer(self, intake: Intake) -> list[tuple[Future[Any], Any]]:
         """Take in commands; those that are wrong are told so at once."""
         answers: list[tuple[Future[Any], Any]] = []
+        wishes = Wishes(intake, self.trial)
         while self._asked:
             command, answer = self._asked.popleft()
             if not answer.set_running_or_notify_cancel():
                 continue
             try:
-                answers.append((answer, intake.command(command)))
+                answers.append((answer, wishes.take(command)))
             except UserError as error:
                 answer.set_exception(error)
         return answers
 
     def _decide(self, intake: Intake, answers: list[tuple[Future[Any], Any]]) -> None:
         entry, events = intake.entry, intake.events
-        booking = Booking(entry, self.scheduler, self.roster, self.performer)
+        booking = Booking(entry, self.scheduler, self.roster, self.performer, self.under)
+        for live in intake.stops:
+            booking.stop(live)
         plan = None
         if events:
             plan = self.scheduler.step(entry.now, events)
@@ -177,9 +203,15 @@ class Controller:
 
     def next_at(self) -> float:
         """When there is something to do even if nothing happens, on the time of decisions."""
-        if self.performer.news:
+        if self.performer.news or self.roster.dependencies.news:
             return self.time.now()
-        times = (self.wake_at, self.performer.due(), *self.roster.resting.values())
+        roster = self.roster
+        times = (
+            self.wake_at,
+            self.performer.due(),
+            *roster.resting.values(),
+            *roster.limits.values(),
+        )
         return min((at for at in times if at is not None), default=NEVER)
 
     # ---- living ------------------------------------------------------------------------------
@@ -198,6 +230,7 @@ class Controller:
             self.journal.snapshot(self.scheduler)
         finally:
             self._over = True
+            self.forgetting.close()
             while self._asked:
                 self._asked.popleft()[1].set_exception(UserError(OVER))
 

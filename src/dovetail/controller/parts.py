@@ -19,6 +19,7 @@ from dovetail.executors.protocol import Executor
 from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
 from dovetail.model.errors import UserError
+from dovetail.model.quota import read_quotas
 from dovetail.placements import PLACEMENTS
 from dovetail.planners import planner_for
 from dovetail.predictors import PREDICTORS
@@ -32,6 +33,10 @@ KNOWING = ("oracle", "noisy")
 """Predictors that need the truth, which only a simulation has."""
 
 
+DEFAULT_POLICY = "fifo:skip=true"
+"""What suits a box that people share."""
+
+
 @dataclass(frozen=True)
 class Parts:
     """What decides, as text and numbers."""
@@ -43,6 +48,8 @@ class Parts:
     predictor: str | None = None
     #: a file of sensitivity profiles, over the published ones
     profiles: str | None = None
+    #: what users and groups may hold at one time: see `model.quota`
+    quotas: str | None = None
     span_penalty: float = 0.0
     type_factors: dict[str, float] = field(default_factory=dict)
     costs: Costs = field(default_factory=Costs)
@@ -75,6 +82,7 @@ def composer(
             raise UserError(f"predictor {parts.predictor} knows the future: choose another one")
         predictor_text = "declared"
     profiles = catalogue(parts.profiles)
+    quotas = read_quotas(parts.quotas)
     plain = Locality(parts.span_penalty, parts.type_factors)
 
     def make() -> Scheduler:
@@ -92,7 +100,7 @@ def composer(
             curves = Curves(view, profiles, plain.span_penalty)
             fallback = ALLOCATORS.create("proportional")
             return planner_for(
-                view, chosen.ordering(), placement, allocator, parts.costs, curves, fallback
+                view, chosen.ordering(), placement, allocator, parts.costs, curves, fallback, quotas
             )
 
         speed = Sensitivity(profiles, plain) if stated else plain

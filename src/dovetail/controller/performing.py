@@ -9,6 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
+from dovetail.controller.circumstances import Circumstances
+from dovetail.controller.dependencies import DONE
 from dovetail.controller.journal import Entry
 from dovetail.controller.roster import HELD, Live, Roster, Run
 from dovetail.core.scheduler import Scheduler
@@ -39,7 +41,7 @@ class Performer:
 
     def launch(self, live: Live, run: Run) -> Launch:
         """Everything needed to start or adopt an attempt."""
-        return live.submission.launch(run.attempt, run.allocation)
+        return live.submission.launch(run.attempt, run.allocation, live.member)
 
     def start(self, live: Live, run: Run) -> Effect:
         """Let an attempt begin."""
@@ -96,17 +98,19 @@ class Booking:
     """One plan: the rows it changes and the calls it takes."""
 
     def __init__(
-        self, entry: Entry, scheduler: Scheduler, roster: Roster, performer: Performer
+        self,
+        entry: Entry,
+        scheduler: Scheduler,
+        roster: Roster,
+        performer: Performer,
+        under: Circumstances,
     ) -> None:
         self.entry = entry
         self.scheduler = scheduler
         self.roster = roster
         self.performer = performer
+        self.under = under
         self.effects: list[Effect] = []
-        #: stops take effect at once and nobody confirms them
-        self._instant = all(
-            pool.capabilities.start_latency is None for pool in scheduler.cluster.pools
-        )
 
     def plan(self, plan: Plan, touched: set[int]) -> list[Effect]:
         """Book a plan and what ended with it; `touched` are the jobs of its batch."""
@@ -117,7 +121,7 @@ class Booking:
                 if not action.awaits:
                     self._begin(live, action)
             elif isinstance(action, Stop):
-                self._stop(live)
+                self.stop(live)
             elif isinstance(action, Suspend) and live.run is not None:
                 self.effects.append(self.performer.suspend(live.run.attempt))
             elif isinstance(action, Change):
@@ -125,7 +129,8 @@ class Booking:
             elif isinstance(action, Reject):
                 live.reason = action.cause
         for job, reason in self.scheduler.ended:
-            self._end(self.roster.leave(job.id), str(job.status), reason)
+            state = str(job.status)
+            self._end(self.roster.leave(job.id, state), state, reason)
         for number in touched & self.roster.keys():
             self._note_state(self.roster[number])
         return self.effects
@@ -135,11 +140,17 @@ class Booking:
             self.effects.append(self.performer.resume(live.run.attempt))
             return
         live.attempts += 1
-        live.run = Run(Attempt(live.id, live.attempts), action.allocation)
+        live.run = Run(Attempt(live.id, live.attempts), action.allocation, boot=self.under.boot)
+        if self.under.instant:
+            self.roster.clock_in(live, self.entry.now)
+        if live.reason:
+            live.reason = ""
+            self.entry.job(live.id, reason="")
         self.entry.new_attempts.append(live.run.row(self.entry.wall))
         self.effects.append(self.performer.start(live, live.run))
 
-    def _stop(self, live: Live) -> None:
+    def stop(self, live: Live) -> None:
+        """Ask an attempt to end."""
         run = live.run
         if run is None:
             # A start that was called off before it was sent.
@@ -147,23 +158,23 @@ class Booking:
         run.stopping = True
         self.entry.attempt(*run.attempt, stopping=1)
         self.effects.append(self.performer.stop(run.attempt, live.submission.grace))
-        if self._instant:
+        if self.under.instant:
             self.entry.attempt(*run.attempt, ended=self.entry.wall, outcome="stopped")
             live.run = None
 
     def _change(self, live: Live, allocation: Allocation) -> None:
         if live.run is not None:
             live.run.allocation = allocation
-            row = live.run.row(self.entry.wall)
-            self.entry.attempt(*live.run.attempt, launch=row["launch"])
+            self.entry.attempt(*live.run.attempt, launch=live.run.launch())
             self.effects.append(self.performer.resize(live.run.attempt, allocation))
 
     def _end(self, live: Live, state: str, reason: str) -> None:
-        values = {"state": state, "reason": reason, "pause": None, "ended": self.entry.wall}
-        self.entry.job(live.id, **values)
+        if not reason and state != DONE:
+            reason = live.reason
+        self.entry.end(live.id, state, reason)
         if live.run is not None:
             if not live.run.stopping:
-                self._stop(live)
+                self.stop(live)
             if live.run is not None:
                 self.roster.orphans[live.id] = live
 

@@ -4,57 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, tuple_
 
-from dovetail.controller import schema
+from dovetail.controller import schema, submission
+from dovetail.controller.finding import ALL, Filter
 from dovetail.controller.loop import Controller
 from dovetail.controller.roster import HELD, Live
 from dovetail.controller.store import Row
+from dovetail.controller.submission import Submission
+from dovetail.core import codec
+from dovetail.core.scheduler import Scheduler
 from dovetail.model.allocation import Allocation
-from dovetail.model.cluster import Node
+from dovetail.model.cluster import VIRTUAL, Node
 from dovetail.model.errors import UserError
+from dovetail.model.live import Description, Machine, Place, Progress, Run
 from dovetail.model.plan import Reason
+from dovetail.model.request import WHOLE
 
-
-@dataclass(frozen=True)
-class Place:
-    """What a job holds on one node."""
-
-    node: str
-    devices: tuple[int, ...]
-    #: thousandths of a core and MiB
-    cpu: int
-    memory: int
-    #: thousandths of each device
-    share: int
-
-
-@dataclass(frozen=True)
-class Description:
-    """One job as people see it. Times are wall time in seconds since 1970."""
-
-    id: int
-    name: str
-    owner: str
-    state: str
-    #: why it waits, or why it ended as it did; empty where there is nothing to say
-    reason: str
-    submitted: float
-    started: float | None
-    ended: float | None
-    attempts: int
-    failures: int
-    code: int | None
-    signal: int | None
-    places: tuple[Place, ...] = ()
-    #: steps done, steps in all, steps per second, as the job told
-    progress: tuple[float, float | None, float] | None = None
-    #: jobs in the way, the most important first
-    blockers: tuple[int, ...] = ()
-    unblock: str = ""
+NAMED = 5
+"""Jobs a reason names before it only counts them."""
 
 
 def describe(controller: Controller, number: int) -> Description:
@@ -68,19 +39,48 @@ def describe(controller: Controller, number: int) -> Description:
     return _over(rows[0], len(attempts(controller, number)))
 
 
-def listed(controller: Controller, *, reasons: bool = False) -> list[Description]:
-    """All jobs that have not ended, in order of submission; reasons cost time per job."""
-    return [_alive(controller, live, reasons) for live in controller.roster.values()]
+def listed(
+    controller: Controller,
+    *,
+    reasons: bool = False,
+    where: Filter = ALL,
+    after: int = 0,
+    limit: int | None = None,
+) -> list[Description]:
+    """Jobs that have not ended, in order of submission; reasons cost time per job.
+
+    A page begins `after` the last number of the one before.
+    """
+    found = (
+        live
+        for live in controller.roster.values()
+        if live.id > after and where.passes(live, _state(controller, live))
+    )
+    return [_alive(controller, live, reasons) for live in islice(found, limit)]
+
+
+def counted(controller: Controller, where: Filter = ALL) -> int:
+    """How many jobs that have not ended are wanted."""
+    if where == ALL:
+        return len(controller.roster)
+    found = controller.roster.values()
+    return sum(where.passes(live, _state(controller, live)) for live in found)
 
 
 def history(
-    controller: Controller, limit: int = 100, owner: str | None = None
+    controller: Controller,
+    limit: int = 100,
+    where: Filter = ALL,
+    before: tuple[float, int] | None = None,
 ) -> list[Description]:
-    """Jobs that have ended, the latest first."""
+    """Jobs that have ended, the latest first.
+
+    A page begins `before` the end and number of the last one of the page before.
+    """
     jobs = schema.jobs
-    wanted = select(jobs).where(jobs.c.ended.is_not(None))
-    if owner is not None:
-        wanted = wanted.where(jobs.c.owner == owner)
+    wanted = where.narrow(select(jobs).where(jobs.c.ended.is_not(None)))
+    if before is not None:
+        wanted = wanted.where(tuple_(jobs.c.ended, jobs.c.id) < tuple_(*before))
     latest = wanted.order_by(jobs.c.ended.desc(), jobs.c.id.desc()).limit(limit)
     rows = controller.journal.store.rows(latest)
     runs = schema.attempts
@@ -96,6 +96,21 @@ def attempts(controller: Controller, number: int) -> list[Row]:
     return controller.journal.store.rows(mine.order_by(schema.attempts.c.number))
 
 
+def runs(controller: Controller, number: int) -> tuple[Run, ...]:
+    """The same as people see them."""
+    nodes = controller.scheduler.cluster.nodes
+    return tuple(
+        Run(
+            row["number"],
+            row["started"],
+            row["ended"],
+            row["outcome"],
+            places(codec.from_plain(Allocation, json.loads(row["launch"])["allocation"]), nodes),
+        )
+        for row in attempts(controller, number)
+    )
+
+
 def submission_of(controller: Controller, number: int) -> dict[str, Any]:
     """What was asked for, with the names of secrets and not their values."""
     shown = select(schema.jobs.c.submission).where(schema.jobs.c.id == number)
@@ -106,19 +121,6 @@ def submission_of(controller: Controller, number: int) -> dict[str, Any]:
     return plain
 
 
-@dataclass(frozen=True)
-class Machine:
-    """One node as people see it."""
-
-    name: str
-    type: str
-    gpus: int
-    free: int
-    #: open, draining or down
-    state: str
-    jobs: tuple[int, ...]
-
-
 def machines(controller: Controller) -> list[Machine]:
     """All nodes and who is on them."""
     scheduler = controller.scheduler
@@ -127,6 +129,7 @@ def machines(controller: Controller) -> list[Machine]:
     for job in scheduler.jobs.values():
         for node in {part.node for part in scheduler.parts(job)}:
             on.setdefault(node, []).append(job.id)
+    foreign = _foreign(scheduler)
     return [
         Machine(
             node.name,
@@ -135,9 +138,33 @@ def machines(controller: Controller) -> list[Machine]:
             cluster.masks[index].bit_count(),
             cluster.closed.get(index, "open"),
             tuple(on.get(index, ())),
+            node.cpu,
+            cluster.cpu[index] if cluster.limits_cpu else None,
+            node.memory,
+            cluster.memory[index] if cluster.limits_memory else None,
+            foreign.get(index, ()),
+            node.type == VIRTUAL,
         )
         for index, node in enumerate(cluster.nodes)
     ]
+
+
+def _foreign(scheduler: Scheduler) -> dict[int, tuple[int, ...]]:
+    """By node, the devices that somebody outside our control uses."""
+    masks: dict[int, int] = {}
+    for held in scheduler.holdings.values():
+        for part in held.parts:
+            masks[part.node] = masks.get(part.node, 0) | part.devices
+    return {node: _bits(mask) for node, mask in masks.items()}
+
+
+def _bits(mask: int) -> tuple[int, ...]:
+    return tuple(bit for bit in range(mask.bit_length()) if mask >> bit & 1)
+
+
+def _state(controller: Controller, live: Live) -> str:
+    job = controller.scheduler.jobs.get(live.id)
+    return HELD if live.held else str(job.status) if job is not None else live.state
 
 
 def _alive(controller: Controller, live: Live, explained: bool) -> Description:
@@ -148,9 +175,9 @@ def _alive(controller: Controller, live: Live, explained: bool) -> Description:
     told = live.progress
     return Description(
         live.id,
-        live.submission.name or f"job-{live.id}",
+        live.name,
         live.submission.owner,
-        HELD if live.held else str(job.status) if job is not None else live.state,
+        _state(controller, live),
         reason.text,
         live.submitted,
         live.started,
@@ -160,18 +187,37 @@ def _alive(controller: Controller, live: Live, explained: bool) -> Description:
         live.code,
         live.signal,
         places(held, scheduler.cluster.nodes) if held else (),
-        (told.steps, told.total, told.rate) if told else None,
+        Progress(told.steps, told.total, told.rate) if told else None,
         reason.blockers,
         reason.unblock,
+        live.member.array if live.member else None,
+        live.member.index if live.member else None,
+        live.saved,
+        **_asked(live.submission, live.submitted),
     )
 
 
 def _reason(controller: Controller, live: Live) -> Reason:
     if live.held:
         return Reason(HELD, "its owner holds it", unblock="release it")
+    if live.waits:
+        return _dependent(controller, live)
     if live.pause is not None:
         return Reason("resting", live.reason)
-    return controller.scheduler.explain(live.id)
+    reason = controller.scheduler.explain(live.id)
+    if live.run is not None and live.reason:
+        return reason._replace(text=f"{reason.text}: {live.reason}")
+    return reason
+
+
+def _dependent(controller: Controller, live: Live) -> Reason:
+    """It waits for other jobs: their numbers, as many as a line takes."""
+    numbers = tuple(sorted(live.waits))
+    named = ", ".join(map(str, numbers[:NAMED]))
+    more = f" and {len(numbers) - NAMED} more" if len(numbers) > NAMED else ""
+    verb = "end" if live.submission.after_any else "be done"
+    word = "jobs" if len(numbers) > 1 else "job"
+    return Reason("after", f"it waits for {word} {named}{more} to {verb}", numbers)
 
 
 def _over(row: Row, count: int) -> Description:
@@ -188,7 +234,31 @@ def _over(row: Row, count: int) -> Description:
         row["failures"],
         row["code"],
         row["signal"],
+        array=row["array"],
+        index=row["index"],
+        saved=row["saved"],
+        **_asked(submission.read(row["submission"], "{}"), row["submitted"]),
     )
+
+
+def _asked(asked: Submission, submitted: float) -> dict[str, Any]:
+    """What a submission says, as a description says it."""
+    groups = asked.request.alternatives[0].groups
+    amounts = [(group.most, group.each.cpu, group.each.memory) for group in groups]
+    cpus = [count * cpu for count, cpu, _ in amounts if cpu is not None]
+    memories = [count * memory for count, _, memory in amounts if memory is not None]
+    return {
+        "command": asked.command,
+        "tenant": asked.tenant,
+        "priority": asked.priority,
+        "gpus": asked.request.milli_gpus / WHOLE,
+        "cpu": sum(cpus) if cpus else None,
+        "memory": sum(memories) if memories else None,
+        "resumable": asked.resumable,
+        "time_limit": asked.time_limit,
+        "deadline": None if asked.deadline is None else submitted + asked.deadline,
+        "after": asked.after,
+    }
 
 
 def places(allocation: Allocation, nodes: Sequence[Node]) -> tuple[Place, ...]:
@@ -196,7 +266,7 @@ def places(allocation: Allocation, nodes: Sequence[Node]) -> tuple[Place, ...]:
     return tuple(
         Place(
             nodes[part.node].name,
-            tuple(bit for bit in range(part.devices.bit_length()) if part.devices >> bit & 1),
+            _bits(part.devices),
             part.cpu,
             part.memory,
             part.share,

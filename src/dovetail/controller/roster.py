@@ -7,13 +7,15 @@ It is rebuilt from the rows of the data base, so nothing here needs a snapshot.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from sqlalchemy import func, select
 
 from dovetail.controller import records, schema, submission
+from dovetail.controller.dependencies import DONE, Dependencies
 from dovetail.controller.store import Row, Store
-from dovetail.controller.submission import Submission
+from dovetail.controller.submission import Member, Submission
 from dovetail.core import codec
 from dovetail.core.lifecycle import FINAL
 from dovetail.executors.protocol import Advanced, Attempt
@@ -22,7 +24,11 @@ from dovetail.model.allocation import Allocation
 HELD = "held"
 """The state of a job its owner keeps from starting; all others are the scheduler's."""
 
+REQUEUE, FAIL = "requeue", "fail"
+"""Fates of an attempt that we end ourselves: its job waits again, or has failed for good."""
+
 OVER = frozenset(str(status) for status in FINAL)
+ALIVE = schema.jobs.c.state.not_in(OVER)
 
 
 @dataclass
@@ -35,12 +41,26 @@ class Run:
     confirmed: bool = False
     #: was it asked to stop?
     stopping: bool = False
+    #: what is to become of the job once this has ended; empty: as it ends
+    fate: str = ""
+    #: the boot of the machine it was started in
+    boot: str = ""
+    #: since when it runs, on the time base of decisions
+    since: float | None = None
+
+    def survived(self, boot: str) -> bool:
+        """Has the machine stayed up since it was started?"""
+        return self.boot in ("", boot)
 
     def row(self, wall: float) -> Row:
-        """The attempt for the data base."""
+        """The new attempt for the data base."""
         job, number = self.attempt
-        launch = records.compact({"allocation": codec.to_plain(self.allocation)})
-        return {"job": job, "number": number, "launch": launch, "started": wall}
+        known = {"launch": self.launch(), "boot": self.boot, "since": self.since}
+        return {"job": job, "number": number, "started": wall, **known}
+
+    def launch(self) -> str:
+        """What it was started with, as it is stored."""
+        return records.compact({"allocation": codec.to_plain(self.allocation)})
 
 
 @dataclass
@@ -51,6 +71,9 @@ class Live:
     submission: Submission
     #: wall time, for people
     submitted: float
+    #: on the time base of decisions
+    arrived: float | None = None
+    member: Member | None = None
     started: float | None = None
     #: as it was last written down
     state: str = "waiting"
@@ -68,18 +91,32 @@ class Live:
     told: float = float("-inf")
     code: int | None = None
     signal: int | None = None
+    #: seconds that attempts which are over have run
+    ran: float = 0.0
+    #: wall time of its last checkpoint
+    saved: float | None = None
+    #: jobs it waits for, until the scheduler is told of it
+    waits: set[int] = field(default_factory=set)
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.submission.name or f"job-{self.id}"
 
     def row(self) -> Row:
         """The new job for the data base."""
         shown, secrets = submission.written(self.submission)
         return {
             "id": self.id,
-            "name": self.submission.name or f"job-{self.id}",
+            "name": self.name,
             "owner": self.submission.owner,
             "submission": shown,
             "secrets": secrets,
             "state": self.state,
             "submitted": self.submitted,
+            "arrived": self.arrived,
+            "array": self.member.array if self.member else None,
+            "index": self.member.index if self.member else None,
         }
 
 
@@ -88,39 +125,106 @@ class Roster(dict[int, Live]):
 
     def __init__(self, store: Store) -> None:
         super().__init__()
-        jobs, attempts = schema.jobs, schema.attempts
+        self.store = store
+        jobs = schema.jobs
+        # The newest id is always a job's: an array comes before its members.
         highest = store.rows(select(func.max(jobs.c.id).label("id")))
         self.next_id = int(highest[0]["id"] or 0) + 1
-        for row in store.rows(select(jobs).where(jobs.c.state.not_in(OVER)).order_by(jobs.c.id)):
-            self[int(row["id"])] = _live(row)
+        sizes = self._sizes()
+        for row in store.rows(select(jobs).where(ALIVE).order_by(jobs.c.id)):
+            self[int(row["id"])] = _live(row, sizes)
         #: jobs that rest after a failure, and until when
         self.resting = {live.id: live.pause for live in self.values() if live.pause is not None}
-        counted = select(attempts.c.job, func.max(attempts.c.number).label("number"))
-        alive = jobs.c.state.not_in(OVER)
-        mine = counted.join(jobs, jobs.c.id == attempts.c.job).where(alive)
-        for row in store.rows(mine.group_by(attempts.c.job)):
-            self[int(row["job"])].attempts = int(row["number"])
+        #: when running jobs have used up the time they may run
+        self.limits: dict[int, float] = {}
         #: open attempts of jobs that are over: they must still be ended
         self.orphans: dict[int, Live] = {}
+        self._find_runs(sizes)
+        self.dependencies = Dependencies()
+
+    def _sizes(self) -> dict[int, int]:
+        """How large the arrays of live jobs are."""
+        jobs, arrays = schema.jobs, schema.arrays
+        wanted = select(jobs.c.array).where(ALIVE, jobs.c.array.is_not(None))
+        rows = self.store.rows(select(arrays.c.id, arrays.c.size).where(arrays.c.id.in_(wanted)))
+        return {int(row["id"]): int(row["size"]) for row in rows}
+
+    def _find_runs(self, sizes: dict[int, int]) -> None:
+        jobs, attempts, store = schema.jobs, schema.attempts, self.store
+        counted = select(attempts.c.job, func.max(attempts.c.number).label("number"))
+        mine = counted.join(jobs, jobs.c.id == attempts.c.job).where(ALIVE)
+        for row in store.rows(mine.group_by(attempts.c.job)):
+            self[int(row["job"])].attempts = int(row["number"])
         unended = select(attempts).where(attempts.c.ended.is_(None))
         runs = [_run(row) for row in store.rows(unended)]
         lost = [run.attempt.job for run in runs if run.attempt.job not in self]
         for row in store.rows(select(jobs).where(jobs.c.id.in_(lost))) if lost else ():
-            self.orphans[int(row["id"])] = _live(row)
+            self.orphans[int(row["id"])] = _live(row, sizes)
         for run in runs:
-            (self.get(run.attempt.job) or self.orphans[run.attempt.job]).run = run
+            live = self.get(run.attempt.job) or self.orphans[run.attempt.job]
+            live.run = run
+            if run.since is not None and live.id in self:
+                self.clock_in(live, run.since)
 
-    def leave(self, job: int) -> Live:
+    def unheard(self, known: Collection[int]) -> None:
+        """Take up again what jobs wait for that the scheduler does not know yet."""
+        waiting = [live for live in self.values() if live.submission.after and live.id not in known]
+        asked = {number for live in waiting for number in live.submission.after}
+        states = self.states(asked - self.keys())
+        for live in waiting:
+            live.waits = set(live.submission.after)
+            self.dependencies.register(live.id, live.waits)
+        for number in sorted(asked - self.keys()):
+            # One whose record is gone ended so long ago that nobody minded.
+            self.dependencies.ended(number, states.get(number, DONE))
+
+    def states(self, numbers: Collection[int]) -> dict[int, str]:
+        """How jobs stand that are not live any more; without those that never were."""
+        rows: list[Row] = []
+        for some in batched(sorted(numbers)):
+            found = select(schema.jobs.c.id, schema.jobs.c.state)
+            rows += self.store.rows(found.where(schema.jobs.c.id.in_(some)))
+        return {int(row["id"]): str(row["state"]) for row in rows}
+
+    def clock_in(self, live: Live, now: float) -> None:
+        """An attempt runs from now on."""
+        assert live.run is not None
+        live.run.since = now
+        if live.submission.time_limit is not None and not live.run.fate:
+            self.limits[live.id] = now + live.submission.time_limit - live.ran
+
+    def clock_out(self, live: Live, run: Run, now: float) -> None:
+        """An attempt does not run any more."""
+        if run.since is not None:
+            live.ran += max(0.0, now - run.since)
+            run.since = None
+        self.limits.pop(live.id, None)
+
+    def leave(self, job: int, state: str) -> Live:
         """A job has ended."""
         self.resting.pop(job, None)
+        self.limits.pop(job, None)
+        self.dependencies.ended(job, state)
         return self.pop(job)
 
 
-def _live(row: Row) -> Live:
+def batched(numbers: Sequence[int], size: int = 500) -> Iterator[Sequence[int]]:
+    """A few at a time: data bases take only so many values in one statement."""
+    for at in range(0, len(numbers), size):
+        yield numbers[at : at + size]
+
+
+def _live(row: Row, sizes: dict[int, int]) -> Live:
+    member = None
+    if row["array"] is not None:
+        array = int(row["array"])
+        member = Member(array, int(row["index"]), sizes.get(array, 0))
     return Live(
         int(row["id"]),
         submission.read(row["submission"], row["secrets"]),
         row["submitted"],
+        row["arrived"],
+        member,
         row["started"],
         row["state"],
         row["reason"],
@@ -129,10 +233,20 @@ def _live(row: Row) -> Live:
         pause=row["pause"],
         code=row["code"],
         signal=row["signal"],
+        ran=row["ran"],
+        saved=row["saved"],
     )
 
 
 def _run(row: Row) -> Run:
     attempt = Attempt(int(row["job"]), int(row["number"]))
     allocation = codec.from_plain(Allocation, json.loads(row["launch"])["allocation"])
-    return Run(attempt, allocation, bool(row["confirmed"]), bool(row["stopping"]))
+    return Run(
+        attempt,
+        allocation,
+        bool(row["confirmed"]),
+        bool(row["stopping"]),
+        row["fate"],
+        row["boot"],
+        row["since"],
+    )

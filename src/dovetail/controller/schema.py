@@ -13,6 +13,7 @@ from sqlalchemy import (
     Column,
     Connection,
     Float,
+    Index,
     Integer,
     MetaData,
     String,
@@ -22,10 +23,11 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.schema import CreateColumn
 
 from dovetail.model.errors import UserError
 
-VERSION = 1
+VERSION = 2
 """Raised with every change of the tables; `MIGRATIONS` says how to get there."""
 
 metadata = MetaData()
@@ -59,6 +61,30 @@ jobs = Table(
     Column("submitted", Float, nullable=False),
     Column("started", Float),
     Column("ended", Float),
+    #: the array it is a member of, and its place there
+    Column("array", BigInteger, index=True),
+    Column("index", Integer),
+    #: when it was submitted, on the time base of decisions
+    Column("arrived", Float),
+    #: when it ended, on the same
+    Column("over", Float, index=True),
+    #: seconds that attempts which are over have run
+    Column("ran", Float, nullable=False, server_default="0"),
+    #: wall time of the last checkpoint the job told of
+    Column("saved", Float),
+    Index("jobs_by_end", "ended", "id"),
+    Index("jobs_by_owner_and_end", "owner", "ended", "id"),
+)
+
+arrays = Table(
+    "arrays",
+    metadata,
+    #: from the same counter as jobs
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("submitted", Float, nullable=False),
 )
 
 batches = Table(
@@ -103,9 +129,46 @@ attempts = Table(
     Column("ended", Float, index=True),
     #: how it ended, in words
     Column("outcome", Text, nullable=False, server_default=""),
+    #: what is to become of the job once this attempt has ended; empty: as it ends
+    Column("fate", String(16), nullable=False, server_default=""),
+    #: the boot of the machine it was started in
+    Column("boot", String(64), nullable=False, server_default=""),
+    #: since when it runs, on the time base of decisions
+    Column("since", Float),
 )
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {}
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    #: of the secret part: the text itself is nowhere
+    Column("hash", String(64), nullable=False),
+    Column("owner", Text, nullable=False, index=True),
+    Column("role", String(16), nullable=False),
+    Column("note", Text, nullable=False, server_default=""),
+    #: wall time in seconds since 1970
+    Column("created", Float, nullable=False),
+    Column("expires", Float, nullable=False),
+    Column("revoked", Integer, nullable=False, server_default="0"),
+)
+
+
+def _add_columns(connection: Connection, table: Table, *names: str) -> None:
+    for name in names:
+        text = CreateColumn(table.c[name]).compile(dialect=connection.dialect)
+        connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {text}")
+
+
+def _to_2(connection: Connection) -> None:
+    """Arrays, time that attempts have run, checkpoints, and what is to become of a job."""
+    _add_columns(connection, jobs, "array", "index", "arrived", "over", "ran", "saved")
+    connection.execute(update(jobs).where(jobs.c.ended.is_not(None)).values(over=0.0))
+    _add_columns(connection, attempts, "fate", "boot", "since")
+    for index in jobs.indexes:
+        index.create(connection, checkfirst=True)
+
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _to_2}
 """From a version to the next one: each changes the tables inside the same transaction."""
 
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from dovetail.controller.records import compact
 from dovetail.core import codec
@@ -17,6 +17,20 @@ from dovetail.executors.protocol import Attempt, Launch
 from dovetail.model.allocation import Allocation
 from dovetail.model.job import JobSpec
 from dovetail.model.request import Request
+
+
+@dataclass(frozen=True)
+class Member:
+    """A job's place in the array it belongs to."""
+
+    array: int
+    index: int
+    size: int
+
+    def environment(self) -> dict[str, str]:
+        """What tells the members of an array apart."""
+        named = {"ID": self.array, "INDEX": self.index, "SIZE": self.size}
+        return {f"DOVETAIL_ARRAY_{name}": str(value) for name, value in named.items()}
 
 
 @dataclass(frozen=True)
@@ -49,10 +63,19 @@ class Submission:
     run_as: tuple[int, int] | None = None
     #: keep it from starting until it is released
     held: bool = False
+    #: jobs that must be done before it may start
+    after: tuple[int, ...] = ()
+    #: is it enough that they have ended, however?
+    after_any: bool = False
+    #: seconds it may run, all attempts together
+    time_limit: float | None = None
+    #: what becomes of it when the machine is restarted under it
+    on_reboot: Literal["requeue", "fail"] = "requeue"
 
-    def spec(self, number: int, now: float) -> JobSpec:
-        """The job the scheduler sees."""
-        deadline = None if self.deadline is None else now + self.deadline
+    def spec(self, number: int, now: float, arrived: float | None = None) -> JobSpec:
+        """The job the scheduler sees from `now` on; it was submitted when it `arrived`."""
+        begun = now if arrived is None else arrived
+        deadline = None if self.deadline is None else begun + self.deadline
         return JobSpec(
             number,
             self.name or f"job-{number}",
@@ -69,15 +92,18 @@ class Submission:
             retries=self.retries,
         )
 
-    def launch(self, attempt: Attempt, allocation: Allocation) -> Launch:
+    def launch(
+        self, attempt: Attempt, allocation: Allocation, member: Member | None = None
+    ) -> Launch:
         """Everything an engine needs for one attempt."""
+        place = member.environment() if member is not None else {}
         return Launch(
             attempt,
             self.name or f"job-{attempt.job}",
             self.command,
             allocation,
             Path(self.directory),
-            {**self.environment, **self.secrets},
+            {**self.environment, **self.secrets, **place},
             self.run_as,
             self.grace,
         )
@@ -98,5 +124,6 @@ def read(shown: str, secrets: str) -> Submission:
     plain.pop("hidden")
     plain["request"] = codec.from_plain(Request, plain["request"])
     plain["command"] = tuple(plain["command"])
+    plain["after"] = tuple(plain.get("after", ()))
     plain["run_as"] = tuple(plain["run_as"]) if plain["run_as"] else None
     return Submission(**plain, secrets=json.loads(secrets))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dovetail.core import checking, releasing
+from dovetail.core import checking, holding, releasing
 from dovetail.core.lifecycle import move
 from dovetail.core.protocols import Planner, Predictor, Speed, Tenancy
 from dovetail.model.allocation import NOTHING, Allocation, Difference, Part, classify
@@ -49,6 +49,8 @@ class Books:
         self.ended: list[tuple[Job, str]] = []
         #: capacity that others occupy, by owner
         self.holdings: dict[str, Allocation] = {}
+        #: devices they use that are theirs once our jobs let go of them
+        self.contested: dict[str, Allocation] = {}
         #: what stopping jobs have not let go of yet
         self.releasing: dict[int, Allocation] = {}
         #: stopping jobs that are over once they let go, because their owners gave them up
@@ -296,7 +298,10 @@ class Books:
         if self.releasing:
             virtual = releasing.without_growth(job, virtual, self.releasing)
         allocation = self._bind(domain, virtual)
-        self.cluster.take(allocation, closed_too=True)
+        if releasing.shrinks(job, virtual):
+            holding.occupy(self.cluster, allocation)
+        else:
+            self.cluster.take(allocation, closed_too=True)
         job.allocation, job.virtual = allocation, virtual
         job.rate = self.speed.rate(job.spec, allocation, self.cluster)
         self._due[domain].resized(job, self.now)
@@ -332,7 +337,8 @@ class Books:
             job.overhead = self.costs.first_start
             job.first_start = now
         job.starts = starts + 1
-        job.since = now
+        job.since = job.began = now
+        job.saved = job.attained
         if self._instant:
             move(job, RUNNING)
         else:
@@ -349,6 +355,7 @@ class Books:
         if isinstance(action, Resume):
             job.overhead = self.costs.resume
             job.starts += 1
+            job.began, job.saved = self.now, job.attained
             self._begin(job)
         else:
             assert old is not None and job.allocation is not None

@@ -19,6 +19,8 @@ _STATE = (
     "attained",
     "run_time",
     "since",
+    "began",
+    "saved",
     "overhead",
     "rate",
     "starts",
@@ -96,7 +98,8 @@ def job_from_plain(plain: dict[str, Any]) -> Job:
     """The job that `job_to_plain` wrote."""
     job = Job(from_plain(JobSpec, plain["spec"]), plain["expected"])
     for name in _STATE:
-        value = plain[name]
+        # Snapshots of older programs lack what they did not know.
+        value = plain.get(name, getattr(job, name))
         setattr(job, name, tuple(value) if isinstance(value, list) else value)
     job.status = Status(plain["status"])
     job.awaits = frozenset(plain["awaits"])

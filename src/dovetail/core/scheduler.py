@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dovetail.core import storing
+from dovetail.core import holding, storing
 from dovetail.core.books import RUNNING, STARTING, STOPPING, SUSPENDED, WAITING, Books
 from dovetail.core.lifecycle import move
 from dovetail.model import event as events
@@ -101,6 +101,8 @@ class Scheduler(Books):
             sole.advance(now)
         for event in batch:
             NOTE[type(event)](self, event)
+        if self.contested:
+            self._claim_contested()
         return self._dispatched() if self._owed else ()
 
     def _dispatched(self) -> tuple[Action, ...]:
@@ -207,16 +209,24 @@ class Scheduler(Books):
 
     def _stopped(self, event: events.Stopped) -> None:
         job = self.jobs.get(event.job)
-        if job is None or job.status is not STOPPING:
+        if job is None:
             return
         if job.id in self.leaving:
             self._gave_up(job)
-            return
-        self._released(job)
-        if job.residual is None:
-            self._wait_again(job)
-        else:
-            move(job, SUSPENDED)
+        elif job.status is STOPPING:
+            self._released(job)
+            if job.residual is None:
+                self._wait_again(job)
+            else:
+                move(job, SUSPENDED)
+        elif job.allocation is not None and not job.awaits:
+            self._lose(job)
+
+    def _lose(self, job: Job) -> None:
+        """A job lost its devices through no fault or decision of ours: it waits again."""
+        self._let_go(job)
+        job.attained = self.costs.kept(job.attained, job.spec.resumable)
+        self._wait_again(job)
 
     def _started(self, event: events.Started) -> None:
         job = self.jobs.get(event.job)
@@ -227,7 +237,7 @@ class Scheduler(Books):
             # Amounts may have been changed while it was starting: ours are the later ones.
             self._correct(job, event.allocation)
         move(job, RUNNING)
-        job.since = self.now
+        job.since = job.began = self.now
         self._planner(job.home).changed(job, self.now)
 
     def _correct(self, job: Job, actual: Allocation) -> None:
@@ -252,15 +262,18 @@ class Scheduler(Books):
         job.attained, job.rate = event.work, event.rate
         self._planner(job.home).changed(job, self.now)
 
+    def _checkpointed(self, event: events.Checkpointed) -> None:
+        job = self.jobs.get(event.job)
+        if job is not None and job.status is RUNNING:
+            job.saved = job.worked(self.now)
+
     def _node_down(self, event: events.NodeDown) -> None:
         for job in list(self.jobs.values()):
             if any(part.node == event.node for part in self.parts(job)):
                 if job.id in self.leaving:
                     self._gave_up(job)
                     continue
-                self._let_go(job)
-                job.attained = self.costs.kept(job.attained, job.spec.resumable)
-                self._wait_again(job)
+                self._lose(job)
         self._close(event.node, "down")
 
     def _node_draining(self, event: events.NodeDraining) -> None:
@@ -281,13 +294,24 @@ class Scheduler(Books):
             self._planner(domain).capacity_changed()
 
     def _held(self, event: events.Held) -> None:
-        self.cluster.take(event.allocation, closed_too=True)
-        self.tenancy.hold(event.allocation)
+        now, later = holding.split(self.cluster, event.allocation, self.holdings.values())
+        holding.occupy(self.cluster, now)
+        self.tenancy.hold(now)
         before = self.holdings.get(event.owner, NOTHING)
-        self.holdings[event.owner] = allocation_of(before.parts + event.allocation.parts)
+        self.holdings[event.owner] = allocation_of(before.parts + now.parts)
+        if later.parts:
+            before = self.contested.get(event.owner, NOTHING)
+            self.contested[event.owner] = allocation_of(before.parts + later.parts)
         self._touch_all()
 
+    def _claim_contested(self) -> None:
+        """Others have what our jobs let go of, if they use it anyway."""
+        contested, self.contested = self.contested, {}
+        for owner, wanted in contested.items():
+            self._held(events.Held(owner, wanted))
+
     def _freed(self, event: events.Freed) -> None:
+        self.contested.pop(event.owner, None)
         held = self.holdings.pop(event.owner, None)
         if held is not None:
             self.cluster.release(held)
@@ -339,6 +363,7 @@ NOTE: dict[type, Callable[[Scheduler, Any], None]] = {
     events.Stopped: Scheduler._stopped,
     events.Started: Scheduler._started,
     events.Progressed: Scheduler._progressed,
+    events.Checkpointed: Scheduler._checkpointed,
     events.NodeDown: Scheduler._node_down,
     events.NodeUp: Scheduler._node_up,
     events.NodeDraining: Scheduler._node_draining,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core import codec
+from dovetail.core import codec, holding
 from dovetail.core.books import Books
 from dovetail.core.protocols import Planner
 from dovetail.model.allocation import Allocation
@@ -25,6 +25,7 @@ def snapshot(books: Books) -> dict[str, Any]:
         "moves": books.moves,
         "jobs": [codec.job_to_plain(job) for job in books.jobs.values()],
         "holdings": {owner: codec.to_plain(held) for owner, held in books.holdings.items()},
+        "contested": {owner: codec.to_plain(held) for owner, held in books.contested.items()},
         "releasing": [[job, codec.to_plain(held)] for job, held in books.releasing.items()],
         "reserved": [[job, kind.__name__] for job, kind in books.reserved.items()],
         "leaving": sorted(books.leaving),
@@ -45,12 +46,14 @@ def restore(books: Books, state: dict[str, Any], anew: bool = False) -> None:
     books.leaving = set(state["leaving"])
     kinds: dict[str, type[Start] | type[Resume]] = {"Start": Start, "Resume": Resume}
     books.reserved = {job: kinds[name] for job, name in state["reserved"]}
-    for owner, held in state["holdings"].items():
-        books.holdings[owner] = codec.from_plain(Allocation, held)
-        books.cluster.take(books.holdings[owner])
-        books.tenancy.hold(books.holdings[owner])
     for job in books.jobs.values():
         _retake(books, job)
+    for owner, held in state["holdings"].items():
+        books.holdings[owner] = codec.from_plain(Allocation, held)
+        holding.occupy(books.cluster, books.holdings[owner])
+        books.tenancy.hold(books.holdings[owner])
+    for owner, held in state.get("contested", {}).items():
+        books.contested[owner] = codec.from_plain(Allocation, held)
     for node, reason in state["closed"]:
         books.cluster.close(node, reason)
         books.tenancy.close(node, reason)

@@ -10,11 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+from pathlib import Path
 from typing import NamedTuple
 
 from dovetail.core.protocols import Speed
-from dovetail.executors.protocol import Attempt, Ended, Launch, Paused, Report, Running
-from dovetail.model.allocation import Allocation, classify
+from dovetail.executors.protocol import (
+    Attempt,
+    Ended,
+    Executor,
+    Launch,
+    Paused,
+    Report,
+    Running,
+    Use,
+)
+from dovetail.model.allocation import NOTHING, Allocation, classify
 from dovetail.model.cluster import Capabilities, Cluster, Node
 from dovetail.model.costs import Costs
 from dovetail.model.trace import TraceJob
@@ -84,6 +94,9 @@ class Machine:
         self.latency = latency
         self.truths: dict[int, TraceJob] = {}
         self.known: dict[Attempt, Known] = {}
+        #: what others occupy, and what attempts make of their devices, as a test likes it
+        self.foreign: Allocation = NOTHING
+        self.uses: dict[Attempt, Use] = {}
         #: everything that was ever said, oldest first
         self.said: list[Report] = []
         self._past: dict[int, Past] = {}
@@ -234,7 +247,7 @@ class Machine:
         return self.truths[attempt.job].spec.model
 
 
-class FakeExecutor:
+class FakeExecutor(Executor):
     """One controller's connection to a machine."""
 
     def __init__(self, machine: Machine) -> None:
@@ -290,9 +303,25 @@ class FakeExecutor:
                 self._told.append(known.last)
         return True
 
+    def describe(self) -> str:
+        """It only pretends."""
+        return "fake machines: nothing really runs"
+
+    def logs(self, attempt: Attempt) -> Sequence[Path]:
+        """Nothing is written."""
+        return ()
+
     def reports(self) -> list[Report]:
         """What happened since the last call, to attempts of this controller."""
         self.machine.pass_time()
         said, self._heard = self.machine.said[self._heard :], len(self.machine.said)
         told, self._told = self._told, []
         return told + [report for report in said if report.attempt in self._mine]
+
+    def used_by_others(self) -> Allocation:
+        """What it was told that others occupy."""
+        return self.machine.foreign
+
+    def uses(self) -> Mapping[Attempt, Use]:
+        """What it was told that attempts make of their devices."""
+        return self.machine.uses

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from dovetail.model.allocation import Allocation
+from dovetail.model.allocation import NOTHING, Allocation
 from dovetail.model.cluster import Capabilities, Node
 
 
@@ -74,17 +74,31 @@ class Advanced(NamedTuple):
     rate: float
 
 
+class Saved(NamedTuple):
+    """The attempt told that it has written a checkpoint."""
+
+    attempt: Attempt
+
+
 class Paused(NamedTuple):
     """A suspended attempt no longer uses its devices."""
 
     attempt: Attempt
 
 
-Report = Running | Ended | Advanced | Paused
+Report = Running | Ended | Advanced | Saved | Paused
+
+
+class Use(NamedTuple):
+    """How much an attempt makes of its devices."""
+
+    percent: float
+    #: what was measured
+    of: str = "GPU"
 
 
 class Executor(Protocol):
-    """An engine."""
+    """An engine. What it cannot tell it need not: the last two methods have an answer for it."""
 
     @property
     def nodes(self) -> Sequence[Node]:
@@ -115,5 +129,22 @@ class Executor(Protocol):
         If so its reports come as if the controller had been there all the time.
         """
 
+    def describe(self) -> str:
+        """What runs jobs here and what is enforced on them, in one line."""
+
+    def logs(self, attempt: Attempt) -> Sequence[Path]:
+        """The files with what an attempt wrote, oldest first; none where they are not kept."""
+
     def reports(self) -> list[Report]:
         """What happened since the last call; never waits."""
+
+    def forget(self, attempts: Sequence[Attempt]) -> None:
+        """Throw away what is kept of attempts that are over; called in another thread."""
+
+    def used_by_others(self) -> Allocation:
+        """What others than our attempts occupy; attempts that start or end are ours."""
+        return NOTHING
+
+    def uses(self) -> Mapping[Attempt, Use]:
+        """How much running attempts made of their devices since the last call."""
+        return {}

@@ -176,13 +176,17 @@ class Arranged:
     def explain(self, job: Job, now: float) -> Reason:
         """Why the job waits."""
         reason = self.inner.explain(job, now)
-        if reason.cause != "next" or self.curve(job, self._first_node(job)) is not None:
+        if reason.cause != "next" or self._starts(job, now):
             return reason
         text = (
             f"needs {describe(job.spec.request)}; enough GPUs are free, but not with that much "
             "CPU and memory, even if all others were left with their least"
         )
         return Reason("cpu or memory", text, (), "less CPU or memory")
+
+    def _starts(self, job: Job, now: float) -> bool:
+        """Does the next plan start it?"""
+        return any(type(each) is Start and each.job == job.id for each in self.plan(now))
 
     def report(self) -> dict[str, Any]:
         """Figures of the ordering."""

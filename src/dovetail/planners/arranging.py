@@ -116,11 +116,28 @@ class Arranging:
     def actions(self) -> list[Action]:
         """Stops, changes of those who stay, and starts of those who come."""
         arranged: dict[int, tuple[Piece, ...]] = {}
+        self._ignore_overdrafts()
         for pool in self.cluster.pools:
             occasion = self._occasion(pool)
             if occasion.coming or occasion.going or occasion.touched:
                 arranged.update(self.planner.allocator.arrange(occasion))
         return self._as_actions(arranged)
+
+    def _ignore_overdrafts(self) -> None:
+        """Where others use more than claims can give back, claims keep their floors."""
+        seating, short = self.seating, []
+        if min(self.cluster.cpu) >= 0 and min(self.cluster.memory) >= 0:
+            return
+        for node in range(len(self.cluster.nodes)):
+            cpu = seating.floor_cpu[node] - seating.cpu[node] - self.cluster.cpu[node]
+            memory = seating.floor_memory[node] - seating.memory[node] - self.cluster.memory[node]
+            if cpu > 0 or memory > 0:
+                short.append((node, max(cpu, 0), max(memory, 0)))
+        if short:
+            self.cluster = self.cluster.copy()
+        for node, cpu, memory in short:
+            self.cluster.cpu[node] += cpu
+            self.cluster.memory[node] += memory
 
     def _occasion(self, pool: Pool) -> Occasion:
         """What the allocator is asked for the nodes of one pool."""

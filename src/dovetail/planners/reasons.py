@@ -5,6 +5,7 @@ Answers on demand from the planner's own index; never part of a decision.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -78,12 +79,24 @@ def _held_by_order(walk: Walk, job: Job) -> Reason:
     return Reason("order", text, tuple(entry[2] for entry in sorted(ahead)[:5]), "skip=true")
 
 
+def next_to_end(walk: Walk) -> list[Job]:
+    """Running jobs, those believed to end first first."""
+    running = walk.view.running.values()
+    return sorted(running, key=lambda other: (other.time_left(walk.view.now), other.spec.id))
+
+
+def names_of(walk: Walk, jobs: Sequence[int]) -> str:
+    """Jobs by name: `a`, `a and b`, `a, b and 3 more`."""
+    names = [walk.view.jobs[number].spec.name for number in jobs[:3]]
+    if len(jobs) > len(names):
+        return f"{', '.join(names[:2])} and {len(jobs) - 2} more"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
 def _next_to_end(walk: Walk, missing: int) -> tuple[int, ...]:
     """The running jobs believed to end first that together free what is missing."""
-    running = walk.view.running.values()
-    jobs = sorted(running, key=lambda other: (other.time_left(walk.view.now), other.spec.id))
     blockers = []
-    for other in jobs:
+    for other in next_to_end(walk):
         if missing <= 0:
             break
         blockers.append(other.spec.id)

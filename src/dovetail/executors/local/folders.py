@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +52,11 @@ class Folder:
     def checkpoint(self) -> Path:
         """Its existence asks the job to save itself."""
         return self.job / "checkpoint"
+
+    def logs(self) -> list[Path]:
+        """What the job wrote, oldest file first."""
+        older = sorted(self.path.glob("log.*"), key=lambda path: -int(path.suffix[1:]))
+        return [path for path in (*older, self.path / "log") if path.is_file()]
 
     def make(self, owner: tuple[int, int] | None) -> None:
         """Make it; `FileExistsError`: this attempt was started before."""
@@ -103,6 +109,12 @@ def folder_of(data: Path, attempt: Attempt) -> Folder:
     """Where an attempt keeps its files."""
     job, number = int(attempt.job), int(attempt.number)
     return Folder(data / "attempts" / f"{job}-{number}")
+
+
+def remove(data: Path, attempts: Sequence[Attempt]) -> None:
+    """Throw away what attempts left; what cannot be removed is no reason to remember them."""
+    for attempt in attempts:
+        shutil.rmtree(folder_of(data, attempt).path, ignore_errors=True)
 
 
 def read_state(path: Path) -> State | None:

@@ -1,0 +1,114 @@
+"""Which jobs somebody means: filters for lists, references in words, arrays as one object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Select, func, select
+
+from dovetail.controller import schema
+from dovetail.controller.loop import Controller
+from dovetail.controller.roster import ALIVE, Live
+from dovetail.model.errors import UserError
+
+DIGITS = 18
+"""More make no number a data base could hold."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which jobs are wanted; what is left out does not matter."""
+
+    owner: str | None = None
+    state: str | None = None
+    #: a part of the name
+    name: str | None = None
+    #: wall time: not submitted, or for those that have ended not ended, before this
+    since: float | None = None
+    array: int | None = None
+
+    def passes(self, live: Live, state: str) -> bool:
+        """Is this one wanted?"""
+        return (
+            self.owner in (None, live.submission.owner)
+            and self.state in (None, state)
+            and (self.name is None or self.name in live.name)
+            and (self.since is None or live.submitted >= self.since)
+            and (
+                self.array is None or (live.member is not None and live.member.array == self.array)
+            )
+        )
+
+    def narrow(self, wanted: Select[Any]) -> Select[Any]:
+        """The same for jobs that have ended, as the data base is asked."""
+        jobs = schema.jobs.c
+        for column, value in ((jobs.owner, self.owner), (jobs.state, self.state)):
+            wanted = wanted if value is None else wanted.where(column == value)
+        if self.name is not None:
+            wanted = wanted.where(jobs.name.contains(self.name, autoescape=True))
+        if self.since is not None:
+            wanted = wanted.where(jobs.ended >= self.since)
+        return wanted if self.array is None else wanted.where(jobs.array == self.array)
+
+
+ALL = Filter()
+
+
+@dataclass(frozen=True)
+class ArrayDescription:
+    """An array as people see it."""
+
+    id: int
+    name: str
+    owner: str
+    size: int
+    submitted: float
+    #: how many of its jobs are in each state
+    states: dict[str, int]
+
+
+def array_of(controller: Controller, number: int) -> ArrayDescription:
+    """One array and how far its members are."""
+    store, arrays, jobs = controller.journal.store, schema.arrays, schema.jobs
+    rows = store.rows(select(arrays).where(arrays.c.id == number))
+    if not rows:
+        raise UserError(f"there is no array {number}")
+    mine = select(jobs.c.state, func.count().label("jobs")).where(jobs.c.array == number)
+    counted = store.rows(mine.group_by(jobs.c.state).order_by(jobs.c.state))
+    return ArrayDescription(**rows[0], states={row["state"]: row["jobs"] for row in counted})
+
+
+def resolve(controller: Controller, text: str, *, alive: bool = False) -> list[int]:
+    """The jobs somebody means: `12` is a job or all of an array, `12.3` a member of an array.
+
+    Of an array only those that are `alive`, where that is asked for.
+    """
+    first, dot, second = text.strip().partition(".")
+    if not _number(first) or (dot and not _number(second)):
+        raise UserError(f"{text!r} is no job: write 12, or 12.3 for a member of array 12")
+    number, jobs = int(first), schema.jobs.c
+    if not dot and number in controller.roster:
+        return [number]
+    wanted = select(jobs.id).where(jobs.array == number).order_by(jobs.id)
+    if dot:
+        # One that was submitted again has the same place: the latest is meant.
+        latest = wanted.where(jobs.index == int(second)).order_by(None).order_by(jobs.id.desc())
+        return _numbers(controller, latest.limit(1)) or _missing(f"{number}.{int(second)}")
+    if single := _numbers(controller, select(jobs.id).where(jobs.id == number)):
+        return single
+    if not _numbers(controller, wanted.limit(1)):
+        return _missing(str(number))
+    return _numbers(controller, wanted.where(ALIVE) if alive else wanted)
+
+
+def _number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= DIGITS
+
+
+def _numbers(controller: Controller, wanted: Select[Any]) -> list[int]:
+    return [int(row["id"]) for row in controller.journal.store.rows(wanted)]
+
+
+def _missing(text: str) -> list[int]:
+    raise UserError(f"there is no job {text}")
