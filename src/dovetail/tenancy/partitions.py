@@ -29,6 +29,7 @@ class Partitions:
             have = len(cluster.nodes)
             raise UserError(f"the partitions need {needed} nodes; the cluster has {have}")
         self.domains: Sequence[str] = tuple(sizes)
+        self.touched: set[int] = set()
         self._column = column
         self._index = {name: index for index, name in enumerate(self.domains)}
         self._starts: list[int] = []
@@ -49,13 +50,15 @@ class Partitions:
         """The nodes of one partition."""
         return self._views[domain]
 
-    def bind(self, domain: int, allocation: Allocation) -> Bound | str:
+    def bind(
+        self, domain: int, allocation: Allocation, job: int, at: Allocation | None = None
+    ) -> Bound | str:
         """Take it from the partition and shift node numbers to the physical ones."""
         # Amounts are checked where they are taken in fact.
         occupy(self._views[domain], allocation)
         return Bound(_shift(allocation, self._starts[domain]))
 
-    def release(self, domain: int, allocation: Allocation) -> None:
+    def release(self, domain: int, allocation: Allocation, job: int) -> None:
         """Give it back to the partition."""
         self._views[domain].release(allocation)
 
@@ -84,6 +87,11 @@ class Partitions:
         """Open the node in the partition that owns it."""
         for view, index in self._owner(node):
             view.open(index)
+
+    def validate(self) -> None:
+        """Check the views."""
+        for view in self._views:
+            view.validate()
 
     def _owner(self, node: int) -> list[tuple[Cluster, int]]:
         pairs = zip(self._views, self._starts, strict=True)
