@@ -97,6 +97,11 @@ class Group:
         return None if self.virtual is None else self.virtual[size][index][number]
 
     @property
+    def device(self) -> Physical:
+        """Of a gang with one device: that one."""
+        return next(leaf for leaf, _ in self.leaves())
+
+    @property
     def members(self) -> list[str]:
         """Who is there."""
         return [name for seats in self.seats.values() for name in seats if name is not None]
