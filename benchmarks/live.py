@@ -93,7 +93,7 @@ class Site:
         self.store = Store(f"sqlite:///{self.folder / 'dovetail.db'}")
         engine = FakeExecutor(self.machine)
         make = composer(self.parts, engine)
-        settings = Settings(self.folder, pace=PACE)
+        settings = Settings(pace=PACE)
         return Controller(make, Journal(self.store), engine, settings, self.clock, self.parts)
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from dovetail.controller import schema
 from dovetail.controller.commands import Submit
 from dovetail.controller.journal import Journal
-from dovetail.controller.loop import Controller, Settings
+from dovetail.controller.loop import Controller
 from dovetail.controller.parts import Parts, composer
 from dovetail.controller.submission import Submission
 from dovetail.executors.local import Local, detect
@@ -43,7 +43,7 @@ def live(folder: Path, url: str | None, at: int) -> int:
     executor.fuse = fuse
     store = FragileStore(url or f"sqlite:///{folder / 'dovetail.db'}", fuse)
     make = composer(Parts(), executor)
-    controller = Controller(make, Journal(store, every=5), executor, Settings(folder))
+    controller = Controller(make, Journal(store, every=5), executor)
     for number in range(controller.roster.next_id, JOBS + 1):
         controller.post(Submit((_job(folder, number),)))
         controller.turn()

@@ -24,6 +24,7 @@ from dovetail.executors.fake import FakeExecutor
 from dovetail.executors.protocol import Advanced, Attempt, Launch, Saved
 from dovetail.model.errors import UserError
 from dovetail.model.job import JobSpec
+from dovetail.model.live import Progress
 from dovetail.model.request import gang
 from dovetail.model.trace import TraceJob
 
@@ -229,7 +230,7 @@ def test_progress_is_believed(stage: Stage) -> None:
     stage.controller.turn()
     job = stage.controller.scheduler.jobs[number]
     assert job.time_left(stage.controller.scheduler.now) == pytest.approx(15.0)
-    assert describe(stage.controller, number).progress == (25.0, 100.0, 5.0)
+    assert describe(stage.controller, number).progress == Progress(25.0, 100.0, 5.0)
 
 
 def test_a_job_without_an_estimate_is_believed_to_take_as_long_as_its_steps_say(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from dovetail.controller import schema
 from dovetail.controller.commands import Submit
 from dovetail.controller.reading import describe, history
 from dovetail.controller.retention import DAY, Retention
-from dovetail.controller.roster import folder_of
 from dovetail.controller.submission import Submission
+from dovetail.executors.fake import FakeExecutor
+from dovetail.executors.local.folders import folder_of, remove
 from dovetail.executors.protocol import Attempt
 from dovetail.model.errors import UserError
 from dovetail.model.request import gang
@@ -27,9 +29,16 @@ def settle(stage: Stage, rounds: int = 8) -> None:
         time.sleep(0.01)
 
 
+@pytest.fixture(autouse=True)
+def an_engine_with_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machines that only pretend leave nothing: these forget as the local engine does."""
+    forget = partial(remove, tmp_path)
+    monkeypatch.setattr(FakeExecutor, "forget", lambda self, attempts: forget(attempts))
+
+
 def with_folder(stage: Stage, number: int) -> Path:
     """What an engine would have left of the job."""
-    path = folder_of(stage.site.folder, Attempt(number, 1))
+    path = folder_of(stage.site.folder, Attempt(number, 1)).path
     (path / "job" / "deep").mkdir(parents=True)
     (path / "job" / "deep" / "file").write_text("x")
     (path / "log").symlink_to("/etc/hostname")
@@ -100,13 +109,3 @@ def test_a_wall_clock_that_jumps_forgets_nobody(tmp_path: Path) -> None:
     settle(stage)
     assert kept(stage) == [1, second]
     stage.site.close()
-
-
-def test_no_name_leads_out_of_the_data_folder(stage: Stage) -> None:
-    number = stage.submit()
-    wanted = Submission(("x",), gang(4), "../../../etc/passwd", owner="../..")
-    stage.know(number + 1, 4, 5.0)
-    stage.ask(Submit((wanted,)))
-    stage.until(20.0)
-    launch = stage.site.machine.known[Attempt(number + 1, 1)].launch
-    assert launch.folder == stage.site.folder / "attempts" / f"{number + 1}-1"

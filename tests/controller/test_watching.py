@@ -145,7 +145,7 @@ def test_a_job_that_works_again_is_not_called_idle_any_more(tmp_path: Path) -> N
 def test_a_real_job_that_sleeps_is_cancelled_and_one_that_works_is_not(tmp_path: Path) -> None:
     executor = Local(tmp_path, detect(virtual=2))
     rule = IdleRule(after=0.6, below=20.0, action="cancel")
-    settings = Settings(tmp_path, look=0.2, idle=rule)
+    settings = Settings(look=0.2, idle=rule)
     store = Store(f"sqlite:///{tmp_path / 'dovetail.db'}")
     make = composer(Parts(), executor)
     controller = Controller(make, Journal(store), executor, settings)

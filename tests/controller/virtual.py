@@ -88,7 +88,7 @@ class Site:
             machines, speed or Locality(), self.parts.costs, self.clock.monotonic, latency
         )
         self.every, self.durable, self.oracle = every, durable, oracle
-        self.settings = Settings(folder, backoff=backoff, **settings)
+        self.settings = Settings(backoff=backoff, **settings)
         self.store: Store | None = None
 
     @cached_property

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import typer
 
-from dovetail.cli import trace
+from dovetail.cli import cluster, jobs, token, trace
 from dovetail.cli.compare import compare
 from dovetail.cli.demo import demo
 from dovetail.cli.profile import profile
 from dovetail.cli.simulate import policies, simulate
+from dovetail.cli.submit import submit
+from dovetail.cli.up import down, up
 
 app = typer.Typer(
     name="dovetail",
@@ -17,6 +21,26 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
 )
+LIVE: dict[str, tuple[Callable[..., None], ...]] = {
+    "Controller": (up, down),
+    "Jobs": (
+        jobs.queue,
+        jobs.show,
+        jobs.why,
+        jobs.logs,
+        jobs.cancel,
+        jobs.hold,
+        jobs.release,
+        jobs.requeue,
+        jobs.history,
+    ),
+    "Machines": (cluster.nodes, cluster.drain, cluster.usage),
+}
+app.command(rich_help_panel="Jobs", context_settings={"allow_interspersed_args": False})(submit)
+for panel, commands in LIVE.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
+app.add_typer(token.app, name="token", rich_help_panel="Controller")
 app.command()(simulate)
 app.command()(compare)
 app.command()(policies)

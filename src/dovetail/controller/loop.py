@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from dovetail.controller.circumstances import Backoff, circumstances, doubling
@@ -46,8 +45,6 @@ OVER = "the controller has ended; start it again and ask once more"
 class Settings:
     """How the controller goes about its work."""
 
-    #: where attempts keep their logs
-    folder: Path
     #: seconds between two looks at the engine's reports
     pace: float = 0.1
     #: rests after failures
@@ -71,13 +68,15 @@ class Controller:
         make: Callable[[], Scheduler],
         journal: Journal,
         executor: Executor,
-        settings: Settings,
+        settings: Settings | None = None,
         clock: Clock | None = None,
         parts: Parts | None = None,
     ) -> None:
+        #: makes schedulers like this one: for looking ahead
+        self.make = make
         self.journal = journal
         self.executor = executor
-        self.settings = settings
+        self.settings = settings or Settings()
         self.time = TimeBase(clock or MachineClock(), journal.anchor(), journal.last_moment())
         journal.drop_anchor(self.time.anchor)
         with keeping_all():
@@ -86,10 +85,11 @@ class Controller:
             self.roster.unheard(self.scheduler.jobs)
         self.trial = Trial(make)
         boot = self.time.anchor.boot
+        settings = self.settings
         self.under = circumstances(self.scheduler.cluster, boot, settings.backoff)
-        self.performer = Performer(executor, settings.folder)
+        self.performer = Performer(executor)
         self.looks = Watch(executor, self.scheduler, settings.look, settings.idle)
-        self.forgetting = Forgetting(journal.store, settings.folder, settings.keep)
+        self.forgetting = Forgetting(journal.store, executor, settings.keep)
         #: what the last plan asked for
         self.wake_at = last.wake_at
         #: told of every plan that was carried out: for watchers and tests

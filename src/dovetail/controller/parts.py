@@ -33,6 +33,10 @@ KNOWING = ("oracle", "noisy")
 """Predictors that need the truth, which only a simulation has."""
 
 
+DEFAULT_POLICY = "fifo:skip=true"
+"""What suits a box that people share."""
+
+
 @dataclass(frozen=True)
 class Parts:
     """What decides, as text and numbers."""

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 from dovetail.controller.circumstances import Circumstances
 from dovetail.controller.dependencies import DONE
 from dovetail.controller.journal import Entry
-from dovetail.controller.roster import HELD, Live, Roster, Run, folder_of
+from dovetail.controller.roster import HELD, Live, Roster, Run
 from dovetail.core.scheduler import Scheduler
 from dovetail.executors.protocol import Attempt, Ended, Executor, Launch, Report
 from dovetail.model.allocation import Allocation
@@ -34,17 +33,15 @@ class Effect(NamedTuple):
 class Performer:
     """Makes the calls. One that fails is made again later; a failed start is the attempt's end."""
 
-    def __init__(self, executor: Executor, folder: Path) -> None:
+    def __init__(self, executor: Executor) -> None:
         self.executor = executor
-        self.folder = folder
         #: what calls that failed amount to, for the next batch
         self.news: list[Report] = []
         self._again: list[tuple[float, int, Effect]] = []
 
     def launch(self, live: Live, run: Run) -> Launch:
         """Everything needed to start or adopt an attempt."""
-        folder = folder_of(self.folder, run.attempt)
-        return live.submission.launch(run.attempt, run.allocation, folder, live.member)
+        return live.submission.launch(run.attempt, run.allocation, live.member)
 
     def start(self, live: Live, run: Run) -> Effect:
         """Let an attempt begin."""

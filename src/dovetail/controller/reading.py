@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -16,70 +15,17 @@ from dovetail.controller.loop import Controller
 from dovetail.controller.roster import HELD, Live
 from dovetail.controller.store import Row
 from dovetail.controller.submission import Submission
+from dovetail.core import codec
+from dovetail.core.scheduler import Scheduler
 from dovetail.model.allocation import Allocation
-from dovetail.model.cluster import Node
+from dovetail.model.cluster import VIRTUAL, Node
 from dovetail.model.errors import UserError
+from dovetail.model.live import Description, Machine, Place, Progress, Run
 from dovetail.model.plan import Reason
+from dovetail.model.request import WHOLE
 
 NAMED = 5
 """Jobs a reason names before it only counts them."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """What a job holds on one node."""
-
-    node: str
-    devices: tuple[int, ...]
-    #: thousandths of a core and MiB
-    cpu: int
-    memory: int
-    #: thousandths of each device
-    share: int
-
-
-@dataclass(frozen=True)
-class Description:
-    """One job as people see it. Times are wall time in seconds since 1970."""
-
-    id: int
-    name: str
-    owner: str
-    state: str
-    #: why it waits, or why it ended as it did; empty where there is nothing to say
-    reason: str
-    submitted: float
-    started: float | None
-    ended: float | None
-    attempts: int
-    failures: int
-    code: int | None
-    signal: int | None
-    places: tuple[Place, ...] = ()
-    #: steps done, steps in all, steps per second, as the job told
-    progress: tuple[float, float | None, float] | None = None
-    #: jobs in the way, the most important first
-    blockers: tuple[int, ...] = ()
-    unblock: str = ""
-    #: the array it is a member of, and its place there
-    array: int | None = None
-    index: int | None = None
-    #: wall time of the last checkpoint it told of
-    saved: float | None = None
-    # ---- what was asked for ----
-    command: tuple[str, ...] = ()
-    tenant: str = ""
-    priority: float = 0.0
-    gpus: int = 0
-    #: thousandths of a core and MiB for the whole job; None: left to the scheduler
-    cpu: int | None = None
-    memory: int | None = None
-    resumable: bool = False
-    #: seconds
-    time_limit: float | None = None
-    #: wall time
-    deadline: float | None = None
-    after: tuple[int, ...] = ()
 
 
 def describe(controller: Controller, number: int) -> Description:
@@ -113,6 +59,14 @@ def listed(
     return [_alive(controller, live, reasons) for live in islice(found, limit)]
 
 
+def counted(controller: Controller, where: Filter = ALL) -> int:
+    """How many jobs that have not ended are wanted."""
+    if where == ALL:
+        return len(controller.roster)
+    found = controller.roster.values()
+    return sum(where.passes(live, _state(controller, live)) for live in found)
+
+
 def history(
     controller: Controller,
     limit: int = 100,
@@ -142,6 +96,21 @@ def attempts(controller: Controller, number: int) -> list[Row]:
     return controller.journal.store.rows(mine.order_by(schema.attempts.c.number))
 
 
+def runs(controller: Controller, number: int) -> tuple[Run, ...]:
+    """The same as people see them."""
+    nodes = controller.scheduler.cluster.nodes
+    return tuple(
+        Run(
+            row["number"],
+            row["started"],
+            row["ended"],
+            row["outcome"],
+            places(codec.from_plain(Allocation, json.loads(row["launch"])["allocation"]), nodes),
+        )
+        for row in attempts(controller, number)
+    )
+
+
 def submission_of(controller: Controller, number: int) -> dict[str, Any]:
     """What was asked for, with the names of secrets and not their values."""
     shown = select(schema.jobs.c.submission).where(schema.jobs.c.id == number)
@@ -152,19 +121,6 @@ def submission_of(controller: Controller, number: int) -> dict[str, Any]:
     return plain
 
 
-@dataclass(frozen=True)
-class Machine:
-    """One node as people see it."""
-
-    name: str
-    type: str
-    gpus: int
-    free: int
-    #: open, draining or down
-    state: str
-    jobs: tuple[int, ...]
-
-
 def machines(controller: Controller) -> list[Machine]:
     """All nodes and who is on them."""
     scheduler = controller.scheduler
@@ -173,6 +129,7 @@ def machines(controller: Controller) -> list[Machine]:
     for job in scheduler.jobs.values():
         for node in {part.node for part in scheduler.parts(job)}:
             on.setdefault(node, []).append(job.id)
+    foreign = _foreign(scheduler)
     return [
         Machine(
             node.name,
@@ -181,9 +138,28 @@ def machines(controller: Controller) -> list[Machine]:
             cluster.masks[index].bit_count(),
             cluster.closed.get(index, "open"),
             tuple(on.get(index, ())),
+            node.cpu,
+            cluster.cpu[index] if cluster.limits_cpu else None,
+            node.memory,
+            cluster.memory[index] if cluster.limits_memory else None,
+            foreign.get(index, ()),
+            node.type == VIRTUAL,
         )
         for index, node in enumerate(cluster.nodes)
     ]
+
+
+def _foreign(scheduler: Scheduler) -> dict[int, tuple[int, ...]]:
+    """By node, the devices that somebody outside our control uses."""
+    masks: dict[int, int] = {}
+    for held in scheduler.holdings.values():
+        for part in held.parts:
+            masks[part.node] = masks.get(part.node, 0) | part.devices
+    return {node: _bits(mask) for node, mask in masks.items()}
+
+
+def _bits(mask: int) -> tuple[int, ...]:
+    return tuple(bit for bit in range(mask.bit_length()) if mask >> bit & 1)
 
 
 def _state(controller: Controller, live: Live) -> str:
@@ -211,7 +187,7 @@ def _alive(controller: Controller, live: Live, explained: bool) -> Description:
         live.code,
         live.signal,
         places(held, scheduler.cluster.nodes) if held else (),
-        (told.steps, told.total, told.rate) if told else None,
+        Progress(told.steps, told.total, told.rate) if told else None,
         reason.blockers,
         reason.unblock,
         live.member.array if live.member else None,
@@ -275,7 +251,7 @@ def _asked(asked: Submission, submitted: float) -> dict[str, Any]:
         "command": asked.command,
         "tenant": asked.tenant,
         "priority": asked.priority,
-        "gpus": asked.request.gpus,
+        "gpus": asked.request.milli_gpus / WHOLE,
         "cpu": sum(cpus) if cpus else None,
         "memory": sum(memories) if memories else None,
         "resumable": asked.resumable,
@@ -290,7 +266,7 @@ def places(allocation: Allocation, nodes: Sequence[Node]) -> tuple[Place, ...]:
     return tuple(
         Place(
             nodes[part.node].name,
-            tuple(bit for bit in range(part.devices.bit_length()) if part.devices >> bit & 1),
+            _bits(part.devices),
             part.cpu,
             part.memory,
             part.share,

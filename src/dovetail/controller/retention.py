@@ -1,24 +1,21 @@
 """How long jobs that have ended are remembered, and how they are forgotten without a hurry.
 
-Folders go first, in a thread of their own since there may be much in them; the rows go when the
-folders are gone, so that whatever dies in between is found again. Age counts on the time base of
+What engines keep of them goes first, in a thread of its own since there may be much; the rows go
+when that is gone, so that whatever dies in between is found again. Age counts on the time base of
 decisions: a wall clock that jumps forgets nobody.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 from sqlalchemy import delete, func, select
 
 from dovetail.controller import schema
-from dovetail.controller.roster import folder_of
 from dovetail.controller.store import Store
-from dovetail.executors.protocol import Attempt
+from dovetail.executors.protocol import Attempt, Executor
 
 DAY = 86400.0
 SOME = 100
@@ -38,9 +35,9 @@ class Retention:
 class Forgetting:
     """Forgets a few jobs at a time."""
 
-    def __init__(self, store: Store, folder: Path, rule: Retention) -> None:
+    def __init__(self, store: Store, executor: Executor, rule: Retention) -> None:
         self.store = store
-        self.folder = folder
+        self.executor = executor
         self.rule = rule
         self._next = float("-inf")
         self._thread = ThreadPoolExecutor(1, "forgetting")
@@ -57,8 +54,8 @@ class Forgetting:
         elif now >= self._next:
             numbers = self._old(now, needed)
             if numbers:
-                paths = self._folders(numbers)
-                self._leaving = numbers, self._thread.submit(_remove, paths)
+                removal = self._thread.submit(self.executor.forget, self._attempts(numbers))
+                self._leaving = numbers, removal
             else:
                 self._next = now + self.rule.every
 
@@ -79,10 +76,10 @@ class Forgetting:
             aged = store.rows(oldest.limit(min(excess, SOME))) if excess > 0 else []
         return [int(row["id"]) for row in aged if row["id"] not in needed]
 
-    def _folders(self, numbers: list[int]) -> list[Path]:
+    def _attempts(self, numbers: list[int]) -> list[Attempt]:
         runs = schema.attempts.c
         rows = self.store.rows(select(runs.job, runs.number).where(runs.job.in_(numbers)))
-        return [folder_of(self.folder, Attempt(row["job"], row["number"])) for row in rows]
+        return [Attempt(int(row["job"]), int(row["number"])) for row in rows]
 
     def _forget(self, numbers: list[int]) -> None:
         jobs, runs, arrays = schema.jobs.c, schema.attempts.c, schema.arrays.c
@@ -91,9 +88,3 @@ class Forgetting:
             self.store.run(delete(schema.jobs).where(jobs.id.in_(numbers)))
             members = select(jobs.array).where(jobs.array.is_not(None))
             self.store.run(delete(schema.arrays).where(arrays.id.not_in(members)))
-
-
-def _remove(paths: list[Path]) -> None:
-    for path in paths:
-        # What cannot be removed is no reason to remember the job.
-        shutil.rmtree(path, ignore_errors=True)

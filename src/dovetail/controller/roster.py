@@ -10,7 +10,6 @@ import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 
 from sqlalchemy import func, select
 
@@ -229,11 +228,6 @@ def batched(numbers: Sequence[int], size: int = 500) -> Iterator[Sequence[int]]:
     """A few at a time: data bases take only so many values in one statement."""
     for at in range(0, len(numbers), size):
         yield numbers[at : at + size]
-
-
-def folder_of(root: Path, attempt: Attempt) -> Path:
-    """Where an attempt keeps its log and its state."""
-    return root / "attempts" / f"{int(attempt.job)}-{int(attempt.number)}"
 
 
 def _live(row: Row, sizes: dict[int, int]) -> Live:

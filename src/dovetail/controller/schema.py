@@ -137,6 +137,21 @@ attempts = Table(
     Column("since", Float),
 )
 
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    #: of the secret part: the text itself is nowhere
+    Column("hash", String(64), nullable=False),
+    Column("owner", Text, nullable=False, index=True),
+    Column("role", String(16), nullable=False),
+    Column("note", Text, nullable=False, server_default=""),
+    #: wall time in seconds since 1970
+    Column("created", Float, nullable=False),
+    Column("expires", Float, nullable=False),
+    Column("revoked", Integer, nullable=False, server_default="0"),
+)
+
 
 def _add_columns(connection: Connection, table: Table, *names: str) -> None:
     for name in names:

@@ -92,7 +92,7 @@ class Submission:
         )
 
     def launch(
-        self, attempt: Attempt, allocation: Allocation, folder: Path, member: Member | None = None
+        self, attempt: Attempt, allocation: Allocation, member: Member | None = None
     ) -> Launch:
         """Everything an engine needs for one attempt."""
         place = member.environment() if member is not None else {}
@@ -103,7 +103,6 @@ class Submission:
             allocation,
             Path(self.directory),
             {**self.environment, **self.secrets, **place},
-            folder,
             self.run_as,
             self.grace,
         )

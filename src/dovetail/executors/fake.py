@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+from pathlib import Path
 from typing import NamedTuple
 
 from dovetail.core.protocols import Speed
@@ -302,12 +303,24 @@ class FakeExecutor(Executor):
                 self._told.append(known.last)
         return True
 
+    def describe(self) -> str:
+        """It only pretends."""
+        return "fake machines: nothing really runs"
+
+    def logs(self, attempt: Attempt) -> Sequence[Path]:
+        """Nothing is written."""
+        return ()
+
     def reports(self) -> list[Report]:
         """What happened since the last call, to attempts of this controller."""
         self.machine.pass_time()
         said, self._heard = self.machine.said[self._heard :], len(self.machine.said)
         told, self._told = self._told, []
         return told + [report for report in said if report.attempt in self._mine]
+
+    def forget(self, attempts: Sequence[Attempt]) -> None:
+        """Nothing more is told of these."""
+        self._mine.difference_update(attempts)
 
     def used_by_others(self) -> Allocation:
         """What it was told that others occupy."""

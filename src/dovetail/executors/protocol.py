@@ -36,8 +36,6 @@ class Launch:
     #: where the command runs
     directory: Path
     environment: Mapping[str, str] = field(default_factory=dict)
-    #: where the attempt keeps its log and its state, made by the executor
-    folder: Path = Path()
     #: numeric user and group to run as; None: as the controller
     owner: tuple[int, int] | None = None
     #: seconds between asking a job to stop and ending it
@@ -131,8 +129,17 @@ class Executor(Protocol):
         If so its reports come as if the controller had been there all the time.
         """
 
+    def describe(self) -> str:
+        """What runs jobs here and what is enforced on them, in one line."""
+
+    def logs(self, attempt: Attempt) -> Sequence[Path]:
+        """The files with what an attempt wrote, oldest first; none where they are not kept."""
+
     def reports(self) -> list[Report]:
         """What happened since the last call; never waits."""
+
+    def forget(self, attempts: Sequence[Attempt]) -> None:
+        """Throw away what is kept of attempts that are over; called in another thread."""
 
     def used_by_others(self) -> Allocation:
         """What others than our attempts occupy; attempts that start or end are ours."""

@@ -19,6 +19,9 @@ from dovetail.model.allocation import Allocation, Part
 from dovetail.model.errors import OverCommitted, UserError
 from dovetail.model.request import WHOLE
 
+VIRTUAL = "virtual"
+"""The GPU type of nodes whose GPUs are made up, so that jobs can be tried without any."""
+
 
 @dataclass(frozen=True, slots=True)
 class Node:

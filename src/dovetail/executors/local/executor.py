@@ -20,7 +20,7 @@ from typing import Any
 from dovetail.executors.local import shim as shim_module
 from dovetail.executors.local.cores import Cores
 from dovetail.executors.local.fences import Entry, Fences, Usage, find
-from dovetail.executors.local.folders import Folder, agrees, folder_of
+from dovetail.executors.local.folders import Folder, folder_of, remove
 from dovetail.executors.local.machine import Machine, detect
 from dovetail.executors.local.mechanism import Limits
 from dovetail.executors.local.processes import Identity, identify
@@ -69,9 +69,13 @@ class Local(Executor):
         """What is enforced, and how."""
         return self.fences.describe()
 
-    def folder(self, attempt: Attempt) -> Path:
-        """Where an attempt keeps its log."""
-        return folder_of(self._data, attempt).path
+    def forget(self, attempts: Sequence[Attempt]) -> None:
+        """Remove the folders of attempts that are over."""
+        remove(self._data, attempts)
+
+    def logs(self, attempt: Attempt) -> Sequence[Path]:
+        """What an attempt wrote, oldest file first."""
+        return folder_of(self._data, attempt).logs()
 
     def usage(self, attempt: Attempt) -> Usage | None:
         """What a running attempt takes."""
@@ -110,7 +114,7 @@ class Local(Executor):
             return
         folder = folder_of(self._data, launch.attempt)
         try:
-            self._check(launch, folder)
+            self._check(launch)
             folder.make(launch.owner)
         except FileExistsError:
             # Started before, perhaps by an executor that did not live to tell: never twice.
@@ -190,9 +194,7 @@ class Local(Executor):
 
     # ---- the parts of a start ---------------------------------------------------------------
 
-    def _check(self, launch: Launch, folder: Folder) -> None:
-        if not agrees(launch, folder):
-            raise UserError(f"its folder must be {folder.path}")
+    def _check(self, launch: Launch) -> None:
         if not launch.command or not launch.command[0]:
             raise UserError("there is no command")
         if any(part.node != 0 for part in launch.allocation.parts):

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dovetail.executors.local.processes import Identity
-from dovetail.executors.protocol import Attempt, Launch
+from dovetail.executors.protocol import Attempt
 
 #: others may pass through, to their own folder, but not look around
 PASSABLE, PRIVATE = 0o711, 0o700
@@ -51,6 +52,11 @@ class Folder:
     def checkpoint(self) -> Path:
         """Its existence asks the job to save itself."""
         return self.job / "checkpoint"
+
+    def logs(self) -> list[Path]:
+        """What the job wrote, oldest file first."""
+        older = sorted(self.path.glob("log.*"), key=lambda path: -int(path.suffix[1:]))
+        return [path for path in (*older, self.path / "log") if path.is_file()]
 
     def make(self, owner: tuple[int, int] | None) -> None:
         """Make it; `FileExistsError`: this attempt was started before."""
@@ -105,9 +111,10 @@ def folder_of(data: Path, attempt: Attempt) -> Folder:
     return Folder(data / "attempts" / f"{job}-{number}")
 
 
-def agrees(launch: Launch, folder: Folder) -> bool:
-    """Does the launch name this folder, or leave it to us?"""
-    return launch.folder == Path() or launch.folder.resolve() == folder.path
+def remove(data: Path, attempts: Sequence[Attempt]) -> None:
+    """Throw away what attempts left; what cannot be removed is no reason to remember them."""
+    for attempt in attempts:
+        shutil.rmtree(folder_of(data, attempt).path, ignore_errors=True)
 
 
 def read_state(path: Path) -> State | None:

@@ -15,11 +15,10 @@ import psutil
 
 from dovetail.executors.local import cgroup_v1, cgroup_v2
 from dovetail.executors.local.gpus import Gpu, gpus, users, utilisation
-from dovetail.model.cluster import Capabilities, Node
+from dovetail.model.cluster import VIRTUAL, Capabilities, Node
 from dovetail.model.errors import UserError
 
 MIB = 2**20
-VIRTUAL = "virtual"
 MOST_GPUS = 64
 START_LATENCY = 0.2
 """Seconds from a start to the job's first instruction, about."""

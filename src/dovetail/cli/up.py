@@ -1,0 +1,180 @@
+"""`dovetail up` and `dovetail down`: begin and end the controller."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dovetail.cli.options import Allocator, Placement, Predictor, Profiles
+from dovetail.cli.talking import AsJson, DataDir, box, print_json
+from dovetail.model.cluster import VIRTUAL
+from dovetail.model.errors import UserError
+
+if TYPE_CHECKING:
+    from dovetail.controller.api.service import Service
+    from dovetail.controller.api.serving import Listening
+    from dovetail.controller.opening import Opening
+    from dovetail.live import Box
+
+LOG = "controller.log"
+PATIENCE = 60.0
+"""Seconds a controller may take to begin, or to end."""
+
+
+def up(
+    data_dir: DataDir = None,
+    gpus: Annotated[int | None, typer.Option(help="So many virtual GPUs, to try it out.")] = None,
+    policy: Annotated[str | None, typer.Option(help="What decides: see dovetail policies.")] = None,
+    placement: Placement = None,
+    allocator: Allocator = None,
+    predictor: Predictor = None,
+    profiles: Profiles = None,
+    port: Annotated[int | None, typer.Option(help="Serve a port too; 0: any free one.")] = None,
+    host: Annotated[str, typer.Option(help="Where to serve the port.")] = "127.0.0.1",
+    tls_cert: Annotated[Path | None, typer.Option(help="Certificate for the port.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Its key.")] = None,
+    admins: Annotated[str, typer.Option(help="Users who may do everything: a,b.")] = "",
+    database: Annotated[
+        str | None, typer.Option(help="postgresql+psycopg://… instead of a file.")
+    ] = None,
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Run in the background.")] = False,
+) -> None:
+    """Start the controller on this machine."""
+    from dovetail.live.finding import own_folder  # noqa: PLC0415
+
+    folder = data_dir or own_folder()
+    if detach:
+        _detach(folder)
+        return
+    from dovetail.controller.api.serving import Listening  # noqa: PLC0415
+    from dovetail.controller.opening import Opening  # noqa: PLC0415
+    from dovetail.controller.parts import DEFAULT_POLICY, Parts  # noqa: PLC0415
+
+    parts = Parts(policy or DEFAULT_POLICY, placement, allocator, predictor, profiles)
+    named = frozenset(name.strip() for name in admins.split(",") if name.strip())
+    opening = Opening(folder, parts, gpus, database, named)
+    where = Listening(folder, os.geteuid() == 0, port, host, tls_cert, tls_key)
+    where.check()
+    _run(opening, where)
+
+
+def _run(opening: Opening, where: Listening) -> None:
+    import asyncio  # noqa: PLC0415
+    import logging  # noqa: PLC0415
+
+    from dovetail.controller.api.app import make_app  # noqa: PLC0415
+    from dovetail.controller.api.serving import serve  # noqa: PLC0415
+    from dovetail.controller.opening import opened  # noqa: PLC0415
+    from dovetail.controller.telling import Teller  # noqa: PLC0415
+
+    logging.basicConfig(format="%(asctime)s  %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
+    logging.getLogger("dovetail").setLevel(logging.INFO)
+    with opened(opening) as (service, keeper):
+        service.watchers.append(Teller(service.controller))
+        asyncio.run(serve(service, make_app(service, keeper), where, _greeting(service, where)))
+    typer.echo("The controller has ended; jobs that run go on.", err=True)
+
+
+def _greeting(service: Service, where: Listening) -> Callable[[int | None], None]:
+    def greet(port: int | None) -> None:
+        controller = service.controller
+        node = controller.executor.nodes[0]
+        gpus = "virtual GPUs (made up: for trying it out)" if node.type == VIRTUAL else node.type
+        memory = f"{(node.memory or 0) / 1024:.3g} GiB"
+        typer.echo(
+            f"Dovetail is up on {node.name}: {node.gpus} {gpus}, "
+            f"{(node.cpu or 0) / 1000:g} cores, {memory} of memory.",
+            err=True,
+        )
+        typer.echo(f"  {controller.executor.describe()}", err=True)
+        typer.echo(f"  policy {service.policy}, data in {where.folder}", err=True)
+        if port is not None:
+            scheme = "https" if where.certificate else "http"
+            typer.echo(f"  {scheme}://{where.host}:{port} (token: dovetail token make)", err=True)
+        if controller.roster:
+            typer.echo(f"  {len(controller.roster)} jobs from before", err=True)
+        typer.echo("Submit with: dovetail submit --gpus 1 -- python train.py", err=True)
+
+    return greet
+
+
+def _detach(folder: Path) -> None:
+    """The same command again, on its own; here we only wait until it answers."""
+    from dovetail.controller.opening import prepared  # noqa: PLC0415
+
+    folder = prepared(folder)
+    words = [word for word in sys.argv[1:] if word not in ("--detach", "-d")]
+    with open(folder / LOG, "ab") as log:
+        begun = log.tell()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dovetail", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        if process.poll() is not None:
+            said = (folder / LOG).read_bytes()[begun:].decode(errors="replace").strip()
+            last = said.splitlines()[-1] if said else f"exit code {process.returncode}"
+            raise UserError(last.removeprefix("dovetail: "))
+        if _answers(folder):
+            typer.echo(f"Dovetail is up (process {process.pid}); its log is {folder / LOG}")
+            return
+        time.sleep(0.05)
+    raise UserError(f"the controller does not answer yet; see {folder / LOG}")
+
+
+def _answers(folder: Path) -> bool:
+    try:
+        with box(folder) as found:
+            found.about()
+    except UserError:
+        return False
+    return True
+
+
+def down(
+    stop_jobs: Annotated[
+        bool, typer.Option("--stop-jobs", help="Cancel what runs, too; what waits stays.")
+    ] = False,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """End the controller; jobs that run go on, and the next one finds them."""
+    stopped = 0
+    with box(data_dir) as found:
+        if stop_jobs:
+            active = [job for job in found.queue(limit=10000) if job.places]
+            for job in active:
+                found.cancel(job.id)
+            for job in active:
+                found.wait(job.id, PATIENCE)
+            stopped = len(active)
+        found.end()
+        _gone(found)
+    if as_json:
+        print_json({"down": True, "stopped": stopped})
+    else:
+        typer.echo(
+            "The controller is down" + (f"; {stopped} jobs were ended." if stop_jobs else ".")
+        )
+
+
+def _gone(found: Box) -> None:
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        try:
+            found.about()
+        except UserError:
+            return
+        time.sleep(0.05)
+    raise UserError("the controller was asked to end and still answers")

@@ -1,0 +1,95 @@
+"""What the verbs work on: a controller, its engine, the people's tokens, and a bell.
+
+The bell lets requests wait until something was decided, instead of asking again and again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from dovetail.controller.loop import Controller
+from dovetail.controller.tokens import Tokens
+from dovetail.model.event import Event
+from dovetail.model.plan import Plan
+
+Watcher = Callable[[float, Sequence[Event], Plan], None]
+
+
+class Bell:
+    """Rings for all who wait, whenever something was decided."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def ring(self) -> None:
+        """Wake everybody up."""
+        self._event.set()
+        self._event = asyncio.Event()
+
+    async def wait(self, seconds: float) -> None:
+        """Until it rings, or for so long."""
+        try:
+            await asyncio.wait_for(self._event.wait(), seconds)
+        except TimeoutError:
+            return
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one person may ask for."""
+
+    #: jobs in the queue: of one user, and in all
+    queue_per_user: int = 100_000
+    queue: int = 1_000_000
+
+
+@dataclass
+class Service:
+    """Everything behind the API."""
+
+    controller: Controller
+    tokens: Tokens
+    #: what decides, as the admin wrote it
+    policy: str
+    limits: Limits = field(default_factory=Limits)
+    #: do jobs run as the people who submit them?
+    as_owner: bool = False
+    #: groups that have a quota: the first one somebody is in is where their jobs count
+    groups: tuple[str, ...] = ()
+    bell: Bell = field(default_factory=Bell)
+    #: told of every decision
+    watchers: list[Watcher] = field(default_factory=list)
+    #: lets the servers end
+    stop: Callable[[], None] = lambda: None
+    ending: bool = False
+
+    def __post_init__(self) -> None:
+        self.controller.watch = self._decided
+
+    def _decided(self, now: float, events: Sequence[Event], plan: Plan) -> None:
+        for watcher in self.watchers:
+            watcher(now, events, plan)
+        self.bell.ring()
+
+    def end(self) -> None:
+        """Let go: whoever waits is answered, and the servers end."""
+        self.ending = True
+        self.bell.ring()
+        self.stop()
+
+    def wall(self) -> float:
+        """The time people read."""
+        return self.controller.time.wall()
+
+
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+Served = Annotated[Service, Depends(_service)]

@@ -1,0 +1,206 @@
+"""The verbs, as methods: each is one request, answered with values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from time import sleep
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from dovetail.core.codec import from_plain
+from dovetail.live import tasks
+from dovetail.live.connection import Connection
+from dovetail.live.finding import Address
+from dovetail.model.errors import UserError
+from dovetail.model.live import (
+    About,
+    Description,
+    Detail,
+    Forecast,
+    Machine,
+    Page,
+    Piece,
+    Receipt,
+    Token,
+    Told,
+    Usage,
+)
+
+ENDED = frozenset({"done", "failed", "cancelled", "rejected"})
+HOLDS = 30.0
+"""Seconds the controller holds a request that waits."""
+
+Value = TypeVar("Value")
+Reference = int | str
+"""A job, `12.3` for a member of an array, or an array."""
+
+
+class Box:
+    """A controller, and what can be asked of it."""
+
+    def __init__(self, address: Address) -> None:
+        self._line = Connection(address)
+
+    def about(self) -> About:
+        """What answers, and who you are to it."""
+        return _value(About, self._line.get("/about"))
+
+    # ---- submitting --------------------------------------------------------------------------
+
+    def submit(self, command: Sequence[str] | Mapping[str, Any] | Path, **fields: Any) -> int:
+        """Have a command, a task or a task file run; its id, or that of its array.
+
+        Fields are those of a task: gpus, cpus, memory, name, priority, retries, after …
+        """
+        receipt = self.submit_all([_task(command, fields)])[0]
+        if receipt.state == "rejected":
+            raise UserError(f"job {receipt.jobs[0]} was rejected: {receipt.reason}")
+        return receipt.jobs[0] if receipt.array is None else receipt.array
+
+    def submit_all(self, many: Sequence[Mapping[str, Any]]) -> list[Receipt]:
+        """Have many tasks run: all or none are accepted."""
+        said = self._line.post("/jobs", {"tasks": [dict(task) for task in many]})
+        return [_value(Receipt, each) for each in said["tasks"]]
+
+    def forecast(
+        self, command: Sequence[str] | Mapping[str, Any] | Path, **fields: Any
+    ) -> Forecast:
+        """Where and when it would run, without submitting it."""
+        return _value(Forecast, self._line.post("/jobs/forecast", _task(command, fields)))
+
+    # ---- looking -----------------------------------------------------------------------------
+
+    def queue(self, **filters: Any) -> list[Description]:
+        """Jobs that have not ended: by owner, state; `reasons=True` says why each waits."""
+        return list(self.page(**filters).jobs)
+
+    def page(self, **filters: Any) -> Page:
+        """The same with how many there are."""
+        return _value(Page, self._line.get("/jobs", **filters))
+
+    def show(self, job: Reference, wait: float | None = None) -> Detail:
+        """One job with all that may be seen of it."""
+        return _value(Detail, self._line.get(f"/jobs/{job}", wait=wait))
+
+    def members(self, job: Reference) -> list[Description]:
+        """The jobs of an array; of a job, itself."""
+        return [_value(Description, each) for each in self._line.get(f"/jobs/{job}/members")]
+
+    def wait(self, job: Reference, seconds: float = float("inf")) -> Description:
+        """One job when it has ended, or after so many seconds."""
+        while True:
+            held = min(HOLDS, seconds)
+            found = self.show(job, wait=held).job
+            seconds -= held
+            if found.state in ENDED or seconds <= 0:
+                return found
+
+    def log(
+        self, job: Reference, attempt: int = 0, cursor: str = "", tail: int | None = None
+    ) -> Piece:
+        """Some of what a job wrote."""
+        asked = {"attempt": attempt, "cursor": cursor, "tail": tail}
+        return _value(Piece, self._line.get(f"/jobs/{job}/log", **asked))
+
+    def follow(
+        self, job: Reference, attempt: int = 0, cursor: str = "", pace: float = 0.5
+    ) -> Iterator[str]:
+        """What a job writes, as it comes, until it has ended."""
+        while True:
+            piece = self.log(job, attempt, cursor)
+            cursor = piece.cursor
+            if piece.text:
+                yield piece.text
+            elif piece.over:
+                return
+            else:
+                sleep(pace)
+
+    def history(self, **filters: Any) -> list[Description]:
+        """Jobs that have ended, the latest first: by owner, state, name, since."""
+        return [_value(Description, each) for each in self._line.get("/history", **filters)]
+
+    def usage(self, since: float = 0.0) -> list[Usage]:
+        """What each user had since then."""
+        return [_value(Usage, each) for each in self._line.get("/usage", since=since)]
+
+    def nodes(self) -> list[Machine]:
+        """All machines."""
+        return [_value(Machine, each) for each in self._line.get("/nodes")]
+
+    # ---- touching ----------------------------------------------------------------------------
+
+    def cancel(self, job: Reference) -> Told:
+        """Give a job or an array up."""
+        return self._touch(job, "cancel")
+
+    def hold(self, job: Reference) -> Told:
+        """Keep it from starting."""
+        return self._touch(job, "hold")
+
+    def release(self, job: Reference) -> Told:
+        """Let it start again."""
+        return self._touch(job, "release")
+
+    def requeue(self, job: Reference) -> Told:
+        """Run it again: from waiting, or as a new job where it has ended."""
+        return self._touch(job, "requeue")
+
+    def _touch(self, job: Reference, verb: str) -> Told:
+        return _value(Told, self._line.post(f"/jobs/{job}/{verb}"))
+
+    def drain(self, node: str) -> None:
+        """Let nothing new start on a machine."""
+        self._line.post(f"/nodes/{node}/drain")
+
+    def undrain(self, node: str) -> None:
+        """Take work there again."""
+        self._line.post(f"/nodes/{node}/undrain")
+
+    def end(self) -> None:
+        """End the controller; jobs go on running."""
+        self._line.post("/end")
+
+    # ---- tokens ------------------------------------------------------------------------------
+
+    def make_token(self, **wish: Any) -> str:
+        """A new token: for whom (owner), role, lasts, note."""
+        said = {name: value for name, value in wish.items() if value is not None}
+        return str(self._line.post("/tokens", said)["token"])
+
+    def tokens(self) -> list[Token]:
+        """Your tokens; all of them for an admin."""
+        return [_value(Token, each) for each in self._line.get("/tokens")]
+
+    def revoke(self, token: str) -> None:
+        """Let a token open nothing any more."""
+        self._line.delete(f"/tokens/{token}")
+
+    def close(self) -> None:
+        """Hang up."""
+        self._line.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _task(what: Sequence[str] | Mapping[str, Any] | Path, fields: Mapping[str, Any]) -> Any:
+    if isinstance(what, Mapping):
+        return {**what, **fields}
+    if isinstance(what, Path):
+        return {**tasks.read(what), **fields}
+    return tasks.task(what, **fields)
+
+
+def _value(kind: type[Value], plain: Any) -> Value:
+    found: Value = from_plain(kind, plain)
+    return found

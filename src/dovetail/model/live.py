@@ -1,0 +1,239 @@
+"""What people are shown of a running controller: jobs, machines, forecasts, use, as values.
+
+The controller makes them, the API sends them, clients and commands read them. Times are wall time
+in seconds since 1970; CPU is in thousandths of a core, memory in MiB.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a job holds on one node."""
+
+    node: str
+    devices: tuple[int, ...]
+    cpu: int
+    memory: int
+    #: thousandths of each device
+    share: int
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a job told of itself."""
+
+    steps: float
+    total: float | None
+    #: steps per second, lately
+    rate: float
+
+
+@dataclass(frozen=True)
+class Description:
+    """One job as people see it."""
+
+    id: int
+    name: str
+    owner: str
+    state: str
+    #: why it waits, or why it ended as it did; empty where there is nothing to say
+    reason: str
+    submitted: float
+    started: float | None
+    ended: float | None
+    attempts: int
+    failures: int
+    code: int | None
+    signal: int | None
+    places: tuple[Place, ...] = ()
+    progress: Progress | None = None
+    #: jobs in the way, the most important first
+    blockers: tuple[int, ...] = ()
+    unblock: str = ""
+    #: the array it is a member of, and which one
+    array: int | None = None
+    index: int | None = None
+    #: of the last checkpoint it told of
+    saved: float | None = None
+    priority: float = 0.0
+    #: GPUs asked for
+    gpus: float = 0.0
+    #: asked for the whole job; None: left to the policy
+    cpu: int | None = None
+    memory: int | None = None
+    tenant: str = ""
+    resumable: bool = False
+    #: seconds
+    time_limit: float | None = None
+    deadline: float | None = None
+    after: tuple[int, ...] = ()
+    command: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some of the jobs that match, and how many there are."""
+
+    jobs: tuple[Description, ...]
+    total: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """One attempt of a job."""
+
+    number: int
+    started: float
+    ended: float | None
+    outcome: str
+    places: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True)
+class Detail:
+    """One job with all that its owner may see."""
+
+    job: Description
+    runs: tuple[Run, ...] = ()
+    directory: str = ""
+    environment: tuple[tuple[str, str], ...] = ()
+    #: names of the variables that are never shown
+    hidden: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One node as people see it."""
+
+    name: str
+    type: str
+    gpus: int
+    free: int
+    #: open, draining or down
+    state: str
+    jobs: tuple[int, ...]
+    cpu: int | None = None
+    cpu_free: int | None = None
+    memory: int | None = None
+    memory_free: int | None = None
+    #: devices that somebody outside uses
+    foreign: tuple[int, ...] = ()
+    virtual: bool = False
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What one user had."""
+
+    owner: str
+    jobs: int
+    #: that have not ended
+    waiting: int
+    running: int
+    gpu_hours: float
+    cpu_hours: float
+    #: of jobs that ended well
+    done: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What would become of a task if it were submitted now."""
+
+    #: can it run here at all?
+    possible: bool
+    #: why not, or why not now
+    reason: str
+    #: seconds until it would start; None: cannot be told
+    starts_in: float | None = None
+    #: where its first job would run
+    places: tuple[Place, ...] = ()
+    #: jobs of the task
+    jobs: int = 1
+    #: does the answer rest on how long other jobs are believed to run?
+    believed: bool = False
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What became of one task: its jobs, and the array they are, if they are one."""
+
+    jobs: tuple[int, ...]
+    array: int | None
+    #: rejected where it can never run, with the reason; else as it is now
+    state: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Told:
+    """What was done to which jobs, and the jobs that take their place."""
+
+    jobs: tuple[int, ...]
+    new: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some of what an attempt wrote."""
+
+    attempt: int
+    text: str
+    #: where the next piece begins
+    cursor: str
+    #: has the attempt ended, and is this all?
+    over: bool
+
+
+@dataclass(frozen=True)
+class About:
+    """What answers, and who asks."""
+
+    version: str
+    policy: str
+    #: what runs the jobs and what is enforced on them
+    engine: str
+    #: are the GPUs made up?
+    virtual: bool
+    jobs: int
+    running: int
+    you: str
+    role: str
+
+
+@dataclass(frozen=True)
+class Token:
+    """What is known of a token, without its secret."""
+
+    id: str
+    owner: str
+    role: str
+    created: float
+    expires: float
+    revoked: bool
+    #: what it is for, in the words of whoever made it
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Seconds from now: low, in the middle, high; None: cannot be told."""
+
+    low: float | None
+    middle: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """When a job starts and ends, with what probability it is within the ranges."""
+
+    start: Range
+    end: Range
+    chance: float
+    #: futures that were looked at
+    runs: int
