@@ -17,8 +17,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import live
 import plans
+
+import live
 
 HERE = Path(__file__).parent
 SHARED = HERE.parent.parent / "shared" / "data" / "traces"

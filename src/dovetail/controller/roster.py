@@ -7,6 +7,7 @@ It is rebuilt from the rows of the data base, so nothing here needs a snapshot.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -141,13 +142,15 @@ class Roster(dict[int, Live]):
     def __init__(self, store: Store) -> None:
         super().__init__()
         self.store = store
+        #: how many each owner has
+        self.owned: Counter[str] = Counter()
         jobs = schema.jobs
         # The newest id is always a job's: an array comes before its members.
         highest = store.rows(select(func.max(jobs.c.id).label("id")))
         self.next_id = int(highest[0]["id"] or 0) + 1
         sizes = self._sizes()
         for row in store.rows(select(jobs).where(ALIVE).order_by(jobs.c.id)):
-            self[int(row["id"])] = _live(row, sizes)
+            self.enter(_live(row, sizes))
         #: jobs that rest after a failure, and until when
         self.resting = {live.id: live.pause for live in self.values() if live.pause is not None}
         #: when running jobs have used up the time they may run
@@ -216,12 +219,19 @@ class Roster(dict[int, Live]):
             run.since = None
         self.limits.pop(live.id, None)
 
+    def enter(self, live: Live) -> None:
+        """A job begins its life here."""
+        self[live.id] = live
+        self.owned[live.submission.owner] += 1
+
     def leave(self, job: int, state: str) -> Live:
         """A job has ended."""
         self.resting.pop(job, None)
         self.limits.pop(job, None)
         self.dependencies.ended(job, state)
-        return self.pop(job)
+        live = self.pop(job)
+        self.owned[live.submission.owner] -= 1
+        return live
 
 
 def batched(numbers: Sequence[int], size: int = 500) -> Iterator[Sequence[int]]:

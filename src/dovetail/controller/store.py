@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import (
     Connection,
@@ -121,9 +122,12 @@ def prepared(table: str, keys: tuple[str, ...], names: tuple[str, ...], dialect:
 
 
 class Store:
-    """An open data base that belongs to this process."""
+    """An open data base that belongs to this process, or one that is only read.
 
-    def __init__(self, url: str, durable: bool = True) -> None:
+    Reading takes no lock and leaves everything as it is, so it may be done beside a controller.
+    """
+
+    def __init__(self, url: str, durable: bool = True, reading: bool = False) -> None:
         try:
             made = make_url(url)
         except ArgumentError:
@@ -136,7 +140,10 @@ class Store:
         self._lock: int | None = None
         self._engine: Engine | None = None
         try:
-            self._open(url, durable)
+            if reading:
+                self._look(url)
+            else:
+                self._open(url, durable)
         except BaseException as error:
             self.close()
             if isinstance(error, SQLAlchemyError):
@@ -154,6 +161,16 @@ class Store:
         self._claim()
         with self.transaction() as connection:
             schema.prepare(connection, self.where)
+
+    def _look(self, url: str) -> None:
+        if self._file is not None:
+            if not self._file.is_file():
+                raise UserError(f"{self._file}: there is no data base of a controller")
+            url = f"sqlite:///file:{quote(str(self._file.absolute()))}?mode=ro&uri=true"
+        self._engine = create_engine(url, poolclass=StaticPool)
+        self._connection = self._engine.connect()
+        schema.check(self._connection, self.where)
+        self._connection.rollback()
 
     def _own(self, file: Path) -> None:
         """Only one controller may write: two would start every job twice."""
