@@ -185,13 +185,17 @@ class Scheduler(Books):
         job = self.jobs.get(event.job)
         if job is None or job.id in self.leaving:
             return
-        if self._instant or job.status is WAITING or job.awaits:
+        if self._instant or job.status is WAITING or job.awaits or self._unsent(job):
             self._gave_up(job)
         elif job.status is SUSPENDED:
             self._owed.append(Stop(job.id, GIVEN_UP))
             self._gave_up(job)
         else:
             self._give_up_later(job)
+
+    def _unsent(self, job: Job) -> bool:
+        """Was its start made possible by this very batch? Then no executor has heard of it."""
+        return any(isinstance(action, Start) and action.job == job.id for action in self._owed)
 
     def _give_up_later(self, job: Job) -> None:
         """A job is over once an executor says that it let go of what it holds in fact."""
