@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dovetail.live import Box
 
 LOG = "controller.log"
+SECRET = "webhook-secret"
 PATIENCE = 60.0
 """Seconds a controller may take to begin, or to end."""
 
@@ -46,6 +47,12 @@ def up(
     database: Annotated[
         str | None, typer.Option(help="postgresql+psycopg://… instead of a file.")
     ] = None,
+    webhook: Annotated[
+        list[str] | None, typer.Option(help="Tell this address of changes; may be repeated.")
+    ] = None,
+    webhook_secret: Annotated[
+        Path | None, typer.Option(help="File with what signs them; made if missing.")
+    ] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Run in the background.")] = False,
 ) -> None:
     """Start the controller on this machine."""
@@ -64,10 +71,30 @@ def up(
     opening = Opening(folder, parts, database, named)
     where = Listening(folder, os.geteuid() == 0, port, host, tls_cert, tls_key)
     where.check()
-    _run(opening, where, gpus)
+    _run(opening, where, gpus, Hooks(tuple(webhook or ()), webhook_secret))
 
 
-def _run(opening: Opening, where: Listening, gpus: int | None) -> None:
+class Hooks(NamedTuple):
+    """Who is told of changes."""
+
+    urls: tuple[str, ...]
+    #: None: a file in the data folder
+    secret: Path | None
+
+    def attach(self, service: Service, folder: Path) -> None:
+        """Tell them as long as the service is served."""
+        if not self.urls:
+            return
+        from dovetail.controller.webhooks import Webhook, read_secret  # noqa: PLC0415
+
+        secret = read_secret(self.secret or folder / SECRET)
+        for url in self.urls:
+            hook = Webhook(service.controller, url, secret)
+            service.watchers.append(hook)
+            service.beside.append(hook.run)
+
+
+def _run(opening: Opening, where: Listening, gpus: int | None, hooks: Hooks) -> None:
     import asyncio  # noqa: PLC0415
     import logging  # noqa: PLC0415
 
@@ -78,6 +105,7 @@ def _run(opening: Opening, where: Listening, gpus: int | None) -> None:
     logging.getLogger("dovetail").setLevel(logging.INFO)
     with opened(opening, local(gpus)) as (service, keeper):
         service.watchers.append(Teller(service.controller))
+        hooks.attach(service, where.folder)
         asyncio.run(_live(service, keeper, where))
     typer.echo("The controller has ended; jobs that run go on.", err=True)
 
