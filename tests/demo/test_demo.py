@@ -106,7 +106,7 @@ def test_a_demo_that_is_interrupted_clears_up(number: signal.Signals) -> None:
         stdout=subprocess.PIPE,
         text=True,
         # Tests that run in the background of a shell ignore Ctrl-C, and so would this.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
     assert process.stdout is not None
     for line in process.stdout:
