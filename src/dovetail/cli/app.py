@@ -7,6 +7,7 @@ from collections.abc import Callable
 import typer
 
 from dovetail.cli import cluster, jobs, token, trace
+from dovetail.cli.advise import advise
 from dovetail.cli.compare import compare
 from dovetail.cli.demo import demo
 from dovetail.cli.doctor import doctor
@@ -45,6 +46,7 @@ for panel, commands in LIVE.items():
 app.add_typer(token.app, name="token", rich_help_panel="Controller")
 app.command()(simulate)
 app.command()(compare)
+app.command()(advise)
 app.command()(policies)
 app.command()(demo)
 app.command(context_settings={"allow_interspersed_args": False})(profile)
