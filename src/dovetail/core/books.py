@@ -12,7 +12,6 @@ from dovetail.core import checking, holding, releasing
 from dovetail.core.accounts import Accounts
 from dovetail.core.lifecycle import move
 from dovetail.model.allocation import Allocation, Difference, classify
-from dovetail.model.cluster import Cluster
 from dovetail.model.job import NOBODY, Job, Status
 from dovetail.model.plan import Action, Change, Resume, Start, Stop, Suspend
 
@@ -202,7 +201,7 @@ class Books(Accounts):
             self._count(job, job.allocation)
         self.cluster.release(job.allocation)
         if not self._whole:
-            self.tenancy.view(job.home).release(job.virtual)
+            self.tenancy.loosen(job.home, job.virtual, job.id)
 
     def _resize(self, domain: int, action: Change) -> Action:
         """Second half: the job has its new amounts and another rate."""
@@ -210,23 +209,16 @@ class Books(Accounts):
         if self.releasing:
             virtual = releasing.without_growth(job, virtual, self.releasing)
         allocation = releasing.in_place(job, virtual)
-        for cluster, amounts in self._accounts(domain, allocation, virtual):
-            if releasing.shrinks(job, virtual):
-                holding.occupy(cluster, amounts)
-            else:
-                cluster.take(amounts, closed_too=True)
+        if releasing.shrinks(job, virtual):
+            holding.occupy(self.cluster, allocation)
+        else:
+            self.cluster.take(allocation, closed_too=True)
+        if not self._whole:
+            self.tenancy.resize(domain, virtual, job.id)
         job.allocation, job.virtual = allocation, virtual
         job.rate = self.speed.rate(job.spec, allocation, self.cluster)
         self._due[domain].resized(job, self.now)
         return action._replace(allocation=allocation)
-
-    def _accounts(
-        self, domain: int, allocation: Allocation, virtual: Allocation
-    ) -> list[tuple[Cluster, Allocation]]:
-        """Where the amounts of an allocation are kept: physically, and in the domain's view."""
-        if self._whole:
-            return [(self.cluster, allocation)]
-        return [(self.cluster, allocation), (self.tenancy.view(domain), virtual)]
 
     def _lift(self, action: Change) -> Allocation:
         """First half of a change: the old allocation is free, the job keeps running."""
@@ -243,11 +235,13 @@ class Books(Accounts):
             return allocation
         bound = self.tenancy.bind(job.home, allocation, job.id)
         if isinstance(bound, str):
+            self._tell_touched()
             raise Refused(bound)
         for victim in bound.victims:
             stop = Stop(victim, RECLAIMED)
             self._stop(stop)
             self._evicted.append(stop)
+            self._again[self.jobs[victim].home] = None
         if self.tenancy.touched:
             self._tell_touched()
         return bound.allocation

@@ -32,6 +32,7 @@ def snapshot(books: Books) -> dict[str, Any]:
         "closed": [[node, reason] for node, reason in books.cluster.closed.items()],
         "planners": [planner.snapshot() for planner in books.planners],
         "predictor": books.predictor.snapshot(),
+        "tenancy": books.tenancy.snapshot(),
     }
 
 
@@ -63,6 +64,7 @@ def restore(books: Books, state: dict[str, Any], anew: bool = False) -> None:
             _introduce(books, books.planners[domain], jobs)
         else:
             books.planners[domain].restore(stored, jobs)
+    books.tenancy.restore(state.get("tenancy"))
     if not anew:
         books.predictor.restore(state["predictor"])
 
