@@ -125,8 +125,16 @@ class Use(NamedTuple):
     of: str = "GPU"
 
 
+class Usage(NamedTuple):
+    """What an attempt takes."""
+
+    cpu_seconds: float
+    #: bytes
+    memory: int
+
+
 class Executor(Protocol):
-    """An engine. What it cannot tell it need not: the last two methods have an answer for it."""
+    """An engine. What it cannot tell it need not: the last three methods have an answer for it."""
 
     @property
     def nodes(self) -> Sequence[Node]:
@@ -168,6 +176,7 @@ class Executor(Protocol):
 
     def forget(self, attempts: Sequence[Attempt]) -> None:
         """Throw away what is kept of attempts that are over; called in another thread."""
+        return
 
     def used_by_others(self) -> Allocation:
         """What others than our attempts occupy; attempts that start or end are ours."""
@@ -176,3 +185,7 @@ class Executor(Protocol):
     def uses(self) -> Mapping[Attempt, Use]:
         """How much running attempts made of their devices since the last call."""
         return {}
+
+    def usage(self, attempt: Attempt) -> Usage | None:
+        """The CPU time a running attempt has taken, and its memory; None: nobody knows."""
+        return None

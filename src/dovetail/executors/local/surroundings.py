@@ -31,6 +31,7 @@ def common(launch: Launch, folder: Folder, client: str, cpu: int) -> dict[str, s
         "PYTHONPATH": path,
         "DOVETAIL_JOB": str(launch.attempt.job),
         "DOVETAIL_ATTEMPT": str(launch.attempt.number),
+        "DOVETAIL_JOB_DIR": str(folder.kept),
         "DOVETAIL_PROGRESS": str(folder.progress),
         "DOVETAIL_CHECKPOINT": str(folder.checkpoint),
     }
