@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-from dovetail_client import progress, should_checkpoint
+from dovetail_client import checkpointed, progress, should_checkpoint
 
 CHECKPOINT = Path(os.environ.get("DOVETAIL_JOB_DIR", ".")) / "train-checkpoint.json"
 
@@ -66,6 +66,7 @@ def main() -> None:
             print(f"step {state['step']}: error {error:+.4f}", flush=True)
         if should_checkpoint():
             save(state)
+            checkpointed()
             print(f"saved at step {state['step']}", flush=True)
             sys.exit()
     CHECKPOINT.unlink(missing_ok=True)

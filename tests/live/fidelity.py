@@ -114,9 +114,7 @@ def lived(journal: Journal, lengths: list[float]) -> Lived:
                 else:
                     jcts.append(batch.now - submitted[event.job])
         for action in batch.plan.actions:
-            if isinstance(action, Start) and not action.awaits:
-                asked[action.job] = batch.now
-            elif isinstance(action, Stop):
+            if (isinstance(action, Start) and not action.awaits) or isinstance(action, Stop):
                 asked[action.job] = batch.now
     runs = sum(starts.values())
     beyond = (sum(worked.values()) - sum(lengths) - sum(stops)) / runs
