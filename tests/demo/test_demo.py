@@ -105,6 +105,8 @@ def test_a_demo_that_is_interrupted_clears_up(number: signal.Signals) -> None:
         [sys.executable, "-m", "dovetail", "demo", "--no-simulation", "--rounds", "1"],
         stdout=subprocess.PIPE,
         text=True,
+        # Tests that run in the background of a shell ignore Ctrl-C, and so would this.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
     assert process.stdout is not None
     for line in process.stdout:

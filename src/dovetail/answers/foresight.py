@@ -7,12 +7,12 @@ truth and belief may differ here as they do outside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
 from dovetail.core.scheduler import Scheduler
-from dovetail.model.event import Event, Finished, Started, Stopped, Wake
+from dovetail.model.event import Event, Finished, Offered, Started, Stopped, Wake
 from dovetail.model.job import Job, Status
 
 NEVER = float("inf")
@@ -30,7 +30,12 @@ class Foresight:
     """What comes, step by step."""
 
     def __init__(
-        self, scheduler: Scheduler, now: float, lengths: Lengths, wake_at: float | None = None
+        self,
+        scheduler: Scheduler,
+        now: float,
+        lengths: Lengths,
+        wake_at: float | None = None,
+        rests: Mapping[int, float] | None = None,
     ) -> None:
         self.scheduler = scheduler
         self.now = now
@@ -43,6 +48,8 @@ class Foresight:
         #: (when, job); the last one pushed for a job counts
         self._ends: list[tuple[float, int]] = []
         self._due: dict[int, float] = {}
+        #: (when, job): jobs that rest after a failure are tried again
+        self._rests = sorted((at, job) for job, at in (rests or {}).items())
         self._expect_ends(scheduler.jobs.values())
         self._unsaid = _confirmations(scheduler.jobs.values())
         self._answers = now if self._unsaid else NEVER
@@ -67,27 +74,31 @@ class Foresight:
         while ends and self._due.get(ends[0][1]) != ends[0][0]:
             heappop(ends)
         at = ends[0][0] if ends else NEVER
-        wake = self._next_wake()
-        if self._answers < NEVER and self._answers <= min(wake, at):
-            self.now, self._answers = max(self.now, self._answers), NEVER
-            said, self._unsaid = self._unsaid, []
-            self.step(said)
-            return True
-        if wake < at:
-            self.now = self._woken = max(self.now, wake)
-            self.step([Wake()])
-            return True
-        if at == NEVER:
+        wake, rested = self._next_wake(), self._rests[0][0] if self._rests else NEVER
+        soonest = min(self._answers, at, rested, wake)
+        if soonest == NEVER:
             return False
-        self.now = max(self.now, at)
-        over: list[Event] = []
+        self.now = max(self.now, soonest)
+        if soonest == self._answers:
+            said, self._unsaid, self._answers = self._unsaid, [], NEVER
+            self.step(said)
+        elif soonest == at:
+            self._finish()
+        elif soonest == rested:
+            self.step([Offered(self._rests.pop(0)[1])])
+        else:
+            self._woken = self.now
+            self.step([Wake()])
+        return True
+
+    def _finish(self) -> None:
+        ends, over = self._ends, list[Event]()
         while ends and ends[0][0] <= self.now:
             due, job = heappop(ends)
             if self._due.get(job) == due:
                 del self._due[job]
                 over.append(Finished(job))
         self.step(over)
-        return True
 
     def _next_wake(self) -> float:
         """Rounds of minutes mean nothing days ahead: the further away, the fewer."""
@@ -119,11 +130,6 @@ def _confirmations(jobs: Iterable[Job]) -> list[Event]:
         elif job.status is Status.STOPPING:
             said.append(Stopped(job.id))
     return said
-
-
-def believed(job: Job) -> float:
-    """The length the scheduler believes in."""
-    return job.expected
 
 
 def fork(make: Callable[[], Scheduler], image: dict[str, Any], anew: bool = False) -> Scheduler:

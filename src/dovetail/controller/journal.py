@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import delete, func, select
 
 from dovetail.controller import records, schema
+from dovetail.controller.collecting import keeping_all
 from dovetail.controller.store import Row, Store
 from dovetail.controller.timebase import Anchor, Moment
 from dovetail.core.scheduler import Scheduler, Unlike
@@ -111,7 +112,8 @@ class Journal:
         """Store the scheduler's state as of the last entry; forget what nobody needs any more."""
         if self.sequence == self._stored:
             return
-        state = records.compact(scheduler.snapshot())
+        with keeping_all():
+            state = records.compact(scheduler.snapshot())
         with self.store.transaction():
             self.store.add(schema.snapshots, [{"sequence": self.sequence, "state": state}])
         self._stored = self.sequence

@@ -24,7 +24,7 @@ from dovetail.placements import PLACEMENTS
 from dovetail.planners import planner_for
 from dovetail.predictors import PREDICTORS
 from dovetail.profiles import catalogue
-from dovetail.recipes import policy
+from dovetail.recipes import Policy, policy
 from dovetail.speed.locality import Locality
 from dovetail.speed.sensitivity import Sensitivity
 from dovetail.tenancy.whole import Whole
@@ -33,7 +33,7 @@ KNOWING = ("oracle", "noisy")
 """Predictors that need the truth, which only a simulation has."""
 
 
-DEFAULT_POLICY = "fifo:skip=true"
+DEFAULT_POLICY = "shared"
 """What suits a box that people share."""
 
 
@@ -70,17 +70,23 @@ def cluster_of(machines: Machines) -> Cluster:
     return Cluster(machines.nodes, dict(machines.capabilities))
 
 
+def believed(parts: Parts, chosen: Policy, told: bool = False) -> str:
+    """The predictor: where nobody is told the truth, none that needs it."""
+    text = parts.predictor or chosen.predictor
+    if told or text.partition(":")[0] not in KNOWING:
+        return text
+    if parts.predictor is not None:
+        raise UserError(f"predictor {parts.predictor} knows the future: choose another one")
+    return "history"
+
+
 def composer(
     parts: Parts, machines: Machines, told: Callable[[int], float] | None = None
 ) -> Callable[[], Scheduler]:
     """Makes new schedulers of these parts; `told` is the truth, for tests that know it."""
     chosen = policy(parts.policy)
     allocator_text = parts.allocator or chosen.allocator
-    predictor_text = parts.predictor or chosen.predictor
-    if told is None and predictor_text.partition(":")[0] in KNOWING:
-        if parts.predictor is not None:
-            raise UserError(f"predictor {parts.predictor} knows the future: choose another one")
-        predictor_text = "declared"
+    predictor_text = believed(parts, chosen, told is not None)
     profiles = catalogue(parts.profiles)
     quotas = read_quotas(parts.quotas)
     plain = Locality(parts.span_penalty, parts.type_factors)

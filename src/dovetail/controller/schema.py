@@ -47,7 +47,7 @@ jobs = Table(
     Column("owner", Text, nullable=False, index=True),
     #: what was asked for, without secrets: this may be shown
     Column("submission", Text, nullable=False),
-    #: environment variables that are never shown
+    #: environment variables and commands that are never shown
     Column("secrets", Text, nullable=False),
     Column("state", String(16), nullable=False, index=True),
     #: why it ended the way it did, or why it is withheld

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -50,6 +51,9 @@ DIALECTS: dict[str, Callable[[], Dialect]] = {
 
 ADVISORY = 0x646F7665
 """Key of the lock that one controller holds on a PostgreSQL data base."""
+
+TRIES, BETWEEN = 20, 0.1
+"""How often that lock is tried, and seconds between two tries."""
 
 CAUSES = {
     "database is locked": "another program is using it; stop that one first",
@@ -184,14 +188,17 @@ class Store:
             ) from None
 
     def _claim(self) -> None:
-        if self._file is None:
+        """The same on a server, which takes a moment to notice that the last owner died."""
+        if self._file is not None:
+            return
+        for left in reversed(range(TRIES)):
             got = self._connection.execute(select(text(f"pg_try_advisory_lock({ADVISORY})")))
             free = got.scalar()
             self._connection.commit()
-            if not free:
-                raise UserError(
-                    f"{self.where}: another controller is using it; stop that one first"
-                )
+            if free:
+                return
+            time.sleep(BETWEEN if left else 0)
+        raise UserError(f"{self.where}: another controller is using it; stop that one first")
 
     def _unlock(self) -> None:
         if self._lock is not None:
