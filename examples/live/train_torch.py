@@ -35,7 +35,7 @@ def batch(number: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def main() -> None:
-    """Train until the last epoch, or until somebody asks to stop."""
+    """Train until the last epoch."""
     parser = argparse.ArgumentParser(description="Learns to tell the arms of a spiral apart.")
     parser.add_argument("--epochs", type=int, default=20)
     given = parser.parse_args()
@@ -64,6 +64,8 @@ def main() -> None:
         state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "done": done}
         torch.save(state, fresh)
         fresh.replace(CHECKPOINT)
+        print(f"saved at step {done}", flush=True)
+        # Here the job ends, if that is why it was asked to save.
         checkpointed()
 
     while done < total:
@@ -76,11 +78,8 @@ def main() -> None:
         progress(done, total=total, epoch=BATCHES)
         if done % BATCHES == 0:
             print(f"epoch {done // BATCHES}: loss {loss.item():.4f}", flush=True)
+        if done % BATCHES == 0 or should_checkpoint():
             save()
-        if should_checkpoint():
-            save()
-            print(f"saved at step {done}", flush=True)
-            return
     CHECKPOINT.unlink(missing_ok=True)
 
 
