@@ -15,6 +15,7 @@ from dovetail.cli.profile import profile
 from dovetail.cli.replay import replay
 from dovetail.cli.simulate import policies, simulate
 from dovetail.cli.submit import submit
+from dovetail.cli.unit import unit
 from dovetail.cli.up import down, up
 
 app = typer.Typer(
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 LIVE: dict[str, tuple[Callable[..., None], ...]] = {
-    "Controller": (up, down, replay, doctor),
+    "Controller": (up, down, unit, replay, doctor),
     "Jobs": (
         jobs.queue,
         jobs.show,
