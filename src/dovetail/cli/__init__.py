@@ -13,7 +13,7 @@ def main() -> None:
     from dovetail.model.errors import UserError  # noqa: PLC0415
 
     try:
-        app(standalone_mode=False)
+        code = app(standalone_mode=False)
     except UserError as error:
         _fail(str(error))
     except typer.Abort:
@@ -32,8 +32,13 @@ def main() -> None:
             error.show()
             sys.exit(2)
         _fail(error.format_message())
+    else:
+        # A command that ends with a code of its own (`typer.Exit`) comes back with it.
+        sys.exit(code if isinstance(code, int) else 0)
 
 
 def _fail(sentence: str) -> None:
-    print(f"dovetail: {sentence}", file=sys.stderr)
+    from dovetail.cli.output import printable  # noqa: PLC0415
+
+    print(f"dovetail: {printable(sentence)}", file=sys.stderr)
     sys.exit(2)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from dovetail.cli.output import printable
 from dovetail.cli.talking import AsJson, DataDir, Job, Jobs, box, console, print_json
 from dovetail.model.errors import UserError
 
@@ -76,11 +77,11 @@ def why(job: Job, data_dir: DataDir = None, as_json: AsJson = False) -> None:
                 print_json(told)
                 continue
             reason = told.reason or f"it is {told.state}"
-            typer.echo(f"job {told.id} ({told.name}) is {told.state}: {reason}.")
+            typer.echo(printable(f"job {told.id} ({told.name}) is {told.state}: {reason}."))
             if told.blockers:
                 typer.echo(f"In its way: {', '.join(f'job {each}' for each in told.blockers)}.")
             if told.unblock:
-                typer.echo(f"It would be unblocked by: {told.unblock}.")
+                typer.echo(printable(f"It would be unblocked by: {told.unblock}."))
 
 
 def logs(
@@ -130,7 +131,7 @@ def _touch(verb: str, done: str, jobs: list[str], folder: Path | None, as_json: 
             try:
                 told = getattr(found, verb)(job)
             except UserError as error:
-                typer.echo(f"dovetail: {error}", err=True)
+                typer.echo(printable(f"dovetail: {error}"), err=True)
                 failed += 1
                 continue
             if as_json:
