@@ -13,7 +13,8 @@ def main() -> None:
     from dovetail.model.errors import UserError  # noqa: PLC0415
 
     try:
-        code = app(standalone_mode=False)
+        # A command that wants another exit code than 0 has it returned here.
+        sys.exit(app(standalone_mode=False) or 0)
     except UserError as error:
         _fail(str(error))
     except typer.Abort:
@@ -32,9 +33,6 @@ def main() -> None:
             error.show()
             sys.exit(2)
         _fail(error.format_message())
-    else:
-        # A command that ends with a code of its own (`typer.Exit`) comes back with it.
-        sys.exit(code if isinstance(code, int) else 0)
 
 
 def _fail(sentence: str) -> None:

@@ -7,18 +7,17 @@ but whoever asked.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from dovetail.controller.foresight import Beliefs, Foresight
+from dovetail.answers.foresight import Foresight, Lengths, fork
 from dovetail.controller.loop import Controller
 from dovetail.controller.reading import places
-from dovetail.controller.roster import Live
 from dovetail.controller.submission import Submission
 from dovetail.model.event import Submitted
-from dovetail.model.job import Status
+from dovetail.model.job import Job
 from dovetail.model.live import Forecast
-from dovetail.predictors.oracle import Declared
 
+NEVER = float("inf")
 PATIENCE = 2.0
 """Seconds spent on looking ahead; further is guessing anyway."""
 
@@ -33,12 +32,15 @@ class Forecasting:
         self._first, self._count = submissions[0], len(submissions)
         self._number = controller.roster.next_id
         self._waits = set(self._first.after) & controller.roster.keys()
-        self._beliefs = _beliefs(controller, self._first, self._number)
-        self._state = controller.scheduler.snapshot()
+        self._lengths = believed(controller, {self._number: self._first})
+        self._rests = dict(controller.roster.resting)
+        self._wake_at = controller.wake_at
+        self._image = controller.scheduler.image()
 
     def answer(self) -> Forecast:
         """What would become of the first of the jobs."""
-        ahead = Foresight(self._make, self._state, self._begun, self._beliefs)
+        forked = fork(self._make, self._image)
+        ahead = Foresight(forked, self._begun, self._lengths, self._wake_at, self._rests)
         until = time.monotonic() + PATIENCE
         if self._first.held:
             return self._untold("its owner would hold it")
@@ -50,13 +52,13 @@ class Forecasting:
                     return self._untold(why)
         else:
             why = ""
-        ahead.happen([Submitted(self._first.spec(self._number, ahead.now))])
+        ahead.step([Submitted(self._first.spec(self._number, ahead.now))])
         if self._number not in ahead.scheduler.jobs:
             said = [reason for job, reason in ahead.scheduler.ended if job.id == self._number]
             return Forecast(False, said[0] if said else "can never run here", jobs=self._count)
         why = why or ahead.scheduler.explain(self._number).text
         while job := ahead.scheduler.jobs.get(self._number):
-            if job.allocation is not None and job.status is Status.RUNNING:
+            if job.allocation is not None:
                 held, waits = places(job.allocation, self._nodes), ahead.now - self._begun
                 reason = why if waits else ""
                 return Forecast(True, reason, waits, held, self._count, waits > 0)
@@ -68,22 +70,18 @@ class Forecasting:
         return Forecast(True, why, jobs=self._count)
 
 
-def _beliefs(controller: Controller, wanted: Submission, number: int) -> Beliefs:
-    roster = controller.roster
-    guessing = isinstance(controller.scheduler.predictor, Declared)
-    lives = [*roster.values(), Live(number, wanted, 0.0)]
-    return Beliefs(
-        {live.id for live in lives if not guessing or _is_told(live)},
-        {
-            live.id: max(0.0, live.submission.time_limit - live.ran)
-            for live in lives
-            if live.submission.time_limit is not None
-        },
-        dict(roster.resting),
-    )
+def believed(controller: Controller, new: Mapping[int, Submission]) -> Lengths:
+    """Lengths as far as they are more than a guess; a time limit ends any job."""
+    roster, predictor = controller.roster, controller.scheduler.predictor
 
+    def length(job: Job) -> float:
+        live = roster.get(job.id)
+        asked = live.submission if live is not None else new.get(job.id)
+        told = live.progress if live is not None else None
+        known = predictor.knows(job.spec) or bool(told and told.total and told.rate > 0)
+        # A job that has run longer than it was believed to may do so for ever.
+        expected = job.expected if known and job.expected > job.attained else NEVER
+        limit = asked.time_limit if asked is not None else None
+        return expected if limit is None else min(expected, limit)
 
-def _is_told(live: Live) -> bool:
-    """Did its owner, or the job itself, say how long it takes?"""
-    told = live.progress
-    return live.submission.estimate is not None or bool(told and told.total and told.rate > 0)
+    return length

@@ -75,7 +75,7 @@ def listed(
     found = (
         live
         for live in controller.roster.values()
-        if live.id > after and where.passes(live, _state(controller, live))
+        if live.id > after and where.passes(live, state_of(controller, live))
     )
     return [_alive(controller, live, reasons) for live in islice(found, limit)]
 
@@ -87,7 +87,7 @@ def counted(controller: Controller, where: Filter = ALL) -> int:
     if where == Filter(where.owner):
         return controller.roster.owned[str(where.owner)]
     found = controller.roster.values()
-    return sum(where.passes(live, _state(controller, live)) for live in found)
+    return sum(where.passes(live, state_of(controller, live)) for live in found)
 
 
 def history(
@@ -188,7 +188,8 @@ def _bits(mask: int) -> tuple[int, ...]:
     return tuple(bit for bit in range(mask.bit_length()) if mask >> bit & 1)
 
 
-def _state(controller: Controller, live: Live) -> str:
+def state_of(controller: Controller, live: Live) -> str:
+    """The state of a job that has not ended."""
     job = controller.scheduler.jobs.get(live.id)
     return HELD if live.held else str(job.status) if job is not None else live.state
 
@@ -202,8 +203,8 @@ def _alive(controller: Controller, live: Live, explained: bool) -> Description:
     return Description(
         live.id,
         live.name,
-        live.submission.owner,
-        _state(controller, live),
+        live.owner,
+        state_of(controller, live),
         reason.text,
         live.submitted,
         live.started,

@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from dovetail import __version__
-from dovetail.controller.api import account, cluster, history, jobs
+from dovetail.controller.api import account, cluster, explained, feed, history, jobs, meters, series
 from dovetail.controller.api.door import Door
 from dovetail.controller.api.people import Doorkeeper
 from dovetail.controller.api.refusing import Refused
@@ -45,7 +45,10 @@ def make_app(service: Service, keeper: Doorkeeper) -> FastAPI:
         redoc_url=None,
     )
     app.state.service = service
-    for module in (jobs, history, cluster, account):
+    series.attach(app, service, feed.attach(app, service, keeper))
+    meters.attach(app, service)
+    app.include_router(meters.router)
+    for module in (jobs, history, cluster, account, feed, series, explained):
         app.include_router(module.router, prefix=f"/{VERSION}", responses=SAID)  # type: ignore[arg-type]
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(UserError, _wrong)

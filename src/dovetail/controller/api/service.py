@@ -6,7 +6,7 @@ The bell lets requests wait until something was decided, instead of asking again
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -67,6 +67,8 @@ class Service:
     looking_ahead: asyncio.Lock = field(default_factory=asyncio.Lock)
     #: told of every decision
     watchers: list[Watcher] = field(default_factory=list)
+    #: what runs beside the controller as long as it is served, and is cancelled with it
+    beside: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     #: lets the servers end
     stop: Callable[[], None] = lambda: None
     ending: bool = False

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from dovetail.controller.api.listening import Listening
 from dovetail.controller.api.peers import PeerProtocol
@@ -36,7 +36,7 @@ class Server(uvicorn.Server):
 
 
 async def serve(
-    service: Service, app: FastAPI, where: Listening, ready: Callable[[int | None], None]
+    service: Service, app: ASGIApp, where: Listening, ready: Callable[[int | None], None]
 ) -> None:
     """Run controller and servers until told to end; `ready` is called with the port, or None."""
     _allow_many_connections()
@@ -57,7 +57,11 @@ async def serve(
         await asyncio.sleep(0.01)
     if not service.ending:
         ready(sockets[1].getsockname()[1] if len(sockets) > 1 else None)
+    beside = [asyncio.ensure_future(each()) for each in service.beside]
     await over.wait()
+    for each in beside:
+        each.cancel()
+    await asyncio.gather(*beside, return_exceptions=True)
     for server in servers:
         server.should_exit = True
     try:
@@ -69,7 +73,7 @@ async def serve(
 
 
 def _config(
-    app: FastAPI, certificate: Path | None = None, key: Path | None = None
+    app: ASGIApp, certificate: Path | None = None, key: Path | None = None
 ) -> uvicorn.Config:
     config = uvicorn.Config(
         app,
