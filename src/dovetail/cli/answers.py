@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from dovetail.cli.jobs import moment, now
+from dovetail.cli.output import printable
 from dovetail.cli.talking import AsJson, DataDir, Job, box, console, print_json
 from dovetail.model.errors import UserError
 
@@ -25,7 +26,7 @@ def why(job: Job, data_dir: DataDir = None, as_json: AsJson = False) -> None:
         print_json(told if len(members) > 1 else told[0])
         return
     for answer in told:
-        typer.echo("\n".join(why_lines(answer)))
+        typer.echo("\n".join(map(printable, why_lines(answer))))
     if len(members) > len(told):
         typer.echo(f"… and {len(members) - len(told)} more")
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from dovetail.cli.output import printable
 from dovetail.model.live import Description, Detail, Forecast, Machine, Place, Run, Token, Usage
 from dovetail.report.words import compact, duration
 
@@ -295,4 +296,4 @@ def text(content: str, style: str = "") -> RenderableType:
     """Taken as it is: brackets in a name are not markup, and control characters do nothing."""
     from rich.text import Text  # noqa: PLC0415
 
-    return Text("".join(sign if sign.isprintable() else "·" for sign in content), style)
+    return Text(printable(content), style)

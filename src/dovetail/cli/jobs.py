@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from dovetail.cli.output import printable
 from dovetail.cli.talking import AsJson, DataDir, Job, Jobs, box, console, print_json
 from dovetail.model.errors import UserError
 
@@ -114,7 +115,7 @@ def _touch(verb: str, done: str, jobs: list[str], folder: Path | None, as_json: 
             try:
                 told = getattr(found, verb)(job)
             except UserError as error:
-                typer.echo(f"dovetail: {error}", err=True)
+                typer.echo(printable(f"dovetail: {error}"), err=True)
                 failed += 1
                 continue
             if as_json:

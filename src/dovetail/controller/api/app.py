@@ -79,10 +79,13 @@ def _wrong(_: Request, error: Exception) -> JSONResponse:
     return Refused(code, str(error)).answer()
 
 
-def _unknown(_: Request, error: Exception) -> JSONResponse:
+def _unknown(request: Request, error: Exception) -> JSONResponse:
     """What the framework itself refuses: unknown paths, methods, bodies that are no JSON."""
     assert isinstance(error, HTTPException)
-    answer = Refused(error.status_code, str(error.detail)).answer()
+    sentence = f"there is nothing at {request.url.path}"
+    if error.status_code != 404:
+        sentence = str(error.detail)
+    answer = Refused(error.status_code, sentence).answer()
     answer.headers.update(error.headers or {})
     return answer
 
