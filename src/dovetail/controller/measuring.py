@@ -20,9 +20,9 @@ from dovetail.model.event import Event, Started
 from dovetail.model.plan import Plan
 from dovetail.model.series import Point, Sample
 
-EVERY = 10.0
+EVERY = 5.0
 """Seconds between two samples."""
-KEPT = 8640
+KEPT = 17_280
 """Samples: a day of them."""
 POINTS = 240
 """Of one job."""

@@ -19,6 +19,8 @@ export function span(seconds) {
 /** Thousandths of cores as cores. */
 export const cores = (thousandths) => number(thousandths / 1000);
 
+export const coreWords = (thousandths) => `${cores(thousandths)} ${thousandths === 1000 ? "core" : "cores"}`;
+
 /** MiB as GiB or TiB. */
 export function memory(mib) {
   if (mib < 1024) return `${Math.round(mib)}${NARROW}MiB`;

@@ -3,7 +3,7 @@
 import { get, post } from "../api.js";
 import { lines } from "../chart.js";
 import { h, refill, throttled } from "../dom.js";
-import { cores, count, memory, number, percent, ranges, span } from "../format.js";
+import { cores, coreWords, count, memory, number, percent, ranges, span } from "../format.js";
 import { badge, confirmed, ENDED, heading, notify, person, since, when } from "../parts.js";
 import { store } from "../store.js";
 import { follow } from "./log.js";
@@ -68,11 +68,11 @@ function title(job, mine, reload) {
 
 function factsOf({ job, directory, environment, hidden }) {
   const row = (name, ...values) => [h("dt", { text: name }), h("dd", {}, ...values)];
-  const asked = [`${number(job.gpus)} GPU${job.gpus === 1 ? "" : "s"}`, job.cpu === null ? "CPU as the policy sees fit" : `${cores(job.cpu)} cores`, job.memory === null ? "memory likewise" : memory(job.memory)];
+  const asked = [`${number(job.gpus)} GPU${job.gpus === 1 ? "" : "s"}`, job.cpu === null ? "CPU as the policy sees fit" : coreWords(job.cpu), job.memory === null ? (job.cpu === null ? "memory likewise" : "memory as the policy sees fit") : memory(job.memory)];
   return [h("h2", { text: "Facts" }), h("dl", {},
     row("User", person(job.owner), job.tenant ? ` of ${job.tenant}` : ""),
     row("Asked for", asked.join(", ")),
-    job.places.length ? row("Has", ...job.places.map((on) => h("div", { text: `${on.node}: ${on.devices.length ? `GPU ${ranges(on.devices)}, ` : ""}${cores(on.cpu)} cores, ${memory(on.memory)}${on.share < 1000 ? `, ${percent(on.share, 1000)} of each GPU` : ""}` }))) : [],
+    job.places.length ? row("Has", ...job.places.map((on) => h("div", { text: `${on.node}: ${on.devices.length ? `GPU ${ranges(on.devices)}, ` : ""}${coreWords(on.cpu)}, ${memory(on.memory)}${on.share < 1000 ? `, ${percent(on.share, 1000)} of each GPU` : ""}` }))) : [],
     row("Submitted", when(job.submitted)),
     job.started ? row("Waited", span(job.started - job.submitted)) : ENDED.has(job.state) ? [] : row("Waits", since(job.submitted)),
     job.ended ? row("Ended", when(job.ended), job.code === null ? (job.signal ? `, by signal ${job.signal}` : "") : `, exit code ${job.code}`) : [],

@@ -8,7 +8,7 @@ import { store } from "../store.js";
 import { LongTable } from "../virtual.js";
 
 const COLUMNS = [["id", "Job", "id"], ["name", "Name", "name"], ["owner", "User", "owner"], ["state", "State", "state"], ["gpus", "GPUs", "num"], ["time", "For", "num time"], ["why", "Where, or why not", "why"]];
-const VIEWS = [["live", "All live"], ["waiting", "Waiting"], ["running", "Running"], ["ended", "Ended"]];
+const VIEWS = [["live", "All live"], ["waiting", "Waiting"], ["running", "Running"], ["mine", "Mine"], ["ended", "Ended"]];
 const FRESH = 5000;
 
 export async function show(root, signal) {
@@ -45,7 +45,7 @@ export async function show(root, signal) {
 
 function found({ view, text, ended }) {
   const all = view === "ended" ? ended : [...store.jobs.values()];
-  const wanted = { waiting: (job) => !job.places.length, running: (job) => job.places.length > 0 }[view] ?? (() => true);
+  const wanted = { waiting: (job) => !job.places.length, running: (job) => job.places.length > 0, mine: (job) => job.owner === store.about.you }[view] ?? (() => true);
   const fits = (job) => !text || job.name.toLowerCase().includes(text) || job.owner.toLowerCase().includes(text) || String(job.id).startsWith(text);
   const items = all.filter((job) => wanted(job) && fits(job));
   // What runs first, then in order of submission.
