@@ -7,9 +7,12 @@ from collections.abc import Callable
 import typer
 
 from dovetail.cli import cluster, jobs, token, trace
+from dovetail.cli.advise import advise
 from dovetail.cli.compare import compare
 from dovetail.cli.demo import demo
+from dovetail.cli.doctor import doctor
 from dovetail.cli.profile import profile
+from dovetail.cli.replay import replay
 from dovetail.cli.simulate import policies, simulate
 from dovetail.cli.submit import submit
 from dovetail.cli.up import down, up
@@ -22,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 LIVE: dict[str, tuple[Callable[..., None], ...]] = {
-    "Controller": (up, down),
+    "Controller": (up, down, replay, doctor),
     "Jobs": (
         jobs.queue,
         jobs.show,
@@ -43,6 +46,7 @@ for panel, commands in LIVE.items():
 app.add_typer(token.app, name="token", rich_help_panel="Controller")
 app.command()(simulate)
 app.command()(compare)
+app.command()(advise)
 app.command()(policies)
 app.command()(demo)
 app.command(context_settings={"allow_interspersed_args": False})(profile)

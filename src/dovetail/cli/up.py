@@ -7,21 +7,34 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from dovetail.cli.options import Allocator, Placement, Predictor, Profiles
+from dovetail.cli.engines import (
+    Account,
+    Engine,
+    Nodes,
+    Partition,
+    Qos,
+    Share,
+    SlurmOptions,
+    TimeLimit,
+    engine_of,
+)
+from dovetail.cli.options import Allocator, Placement, Predictor, Profiles, Quotas
 from dovetail.cli.talking import AsJson, DataDir, box, print_json
-from dovetail.model.cluster import VIRTUAL
+from dovetail.model.cluster import VIRTUAL, Node
 from dovetail.model.errors import UserError
 
 if TYPE_CHECKING:
     from dovetail.controller.api.listening import Listening
     from dovetail.controller.api.people import Doorkeeper
     from dovetail.controller.api.service import Service
+    from dovetail.controller.loop import Settings
+    from dovetail.controller.opening import Engine as EngineMaker
     from dovetail.controller.opening import Opening
     from dovetail.live import Box
 
@@ -33,6 +46,13 @@ PATIENCE = 60.0
 
 def up(
     data_dir: DataDir = None,
+    engine: Engine = "local",
+    partition: Partition = None,
+    nodes: Nodes = None,
+    share: Share = 1.0,
+    account: Account = None,
+    qos: Qos = None,
+    time_limit: TimeLimit = None,
     gpus: Annotated[int | None, typer.Option(help="So many virtual GPUs, to try it out.")] = None,
     policy: Annotated[str | None, typer.Option(help="What decides: see dovetail policies.")] = None,
     placement: Placement = None,
@@ -43,6 +63,13 @@ def up(
     host: Annotated[str, typer.Option(help="Where to serve the port.")] = "127.0.0.1",
     tls_cert: Annotated[Path | None, typer.Option(help="Certificate for the port.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Its key.")] = None,
+    quotas: Quotas = None,
+    idle: Annotated[
+        str | None, typer.Option(help="30m:cancel; what becomes of jobs with idle GPUs.")
+    ] = None,
+    keep: Annotated[
+        str | None, typer.Option(help="Like 90d: how long ended jobs are remembered.")
+    ] = None,
     admins: Annotated[str, typer.Option(help="Users who may do everything: a,b.")] = "",
     database: Annotated[
         str | None, typer.Option(help="postgresql+psycopg://… instead of a file.")
@@ -66,12 +93,26 @@ def up(
     from dovetail.controller.opening import Opening  # noqa: PLC0415
     from dovetail.controller.parts import DEFAULT_POLICY, Parts  # noqa: PLC0415
 
-    parts = Parts(policy or DEFAULT_POLICY, placement, allocator, predictor, profiles)
+    # The journal names the file: it must be found from anywhere.
+    measured = None if profiles is None else str(Path(profiles).resolve())
+    parts = Parts(policy or DEFAULT_POLICY, placement, allocator, predictor, measured, quotas)
     named = frozenset(name.strip() for name in admins.split(",") if name.strip())
-    opening = Opening(folder, parts, database, named)
+    opening = Opening(folder, parts, database, named, _settings(idle, keep))
     where = Listening(folder, os.geteuid() == 0, port, host, tls_cert, tls_key)
     where.check()
-    _run(opening, where, gpus, Hooks(tuple(webhook or ()), webhook_secret))
+    slurm = SlurmOptions(partition, nodes, share, account, qos, time_limit)
+    hooks = Hooks(tuple(webhook or ()), webhook_secret)
+    _run(opening, where, engine_of(engine, gpus, slurm), hooks)
+
+
+def _settings(idle: str | None, keep: str | None) -> Settings:
+    from dovetail.controller.idleness import read_rule  # noqa: PLC0415
+    from dovetail.controller.loop import Settings  # noqa: PLC0415
+    from dovetail.controller.retention import DAY, Retention  # noqa: PLC0415
+    from dovetail.model.amounts import duration  # noqa: PLC0415
+
+    kept = Retention() if keep is None else Retention(days=duration(keep) / DAY)
+    return Settings(idle=read_rule(idle), keep=kept)
 
 
 class Hooks(NamedTuple):
@@ -94,16 +135,16 @@ class Hooks(NamedTuple):
             service.beside.append(hook.run)
 
 
-def _run(opening: Opening, where: Listening, gpus: int | None, hooks: Hooks) -> None:
+def _run(opening: Opening, where: Listening, engine: EngineMaker, hooks: Hooks) -> None:
     import asyncio  # noqa: PLC0415
     import logging  # noqa: PLC0415
 
-    from dovetail.controller.opening import local, opened  # noqa: PLC0415
+    from dovetail.controller.opening import opened  # noqa: PLC0415
     from dovetail.controller.telling import Teller  # noqa: PLC0415
 
     logging.basicConfig(format="%(asctime)s  %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     logging.getLogger("dovetail").setLevel(logging.INFO)
-    with opened(opening, local(gpus)) as (service, keeper):
+    with opened(opening, engine) as (service, keeper):
         service.watchers.append(Teller(service.controller))
         hooks.attach(service, where.folder)
         asyncio.run(_live(service, keeper, where))
@@ -126,14 +167,7 @@ async def _live(service: Service, keeper: Doorkeeper, where: Listening) -> None:
 def _greeting(service: Service, where: Listening) -> Callable[[int | None], None]:
     def greet(port: int | None) -> None:
         controller = service.controller
-        node = controller.executor.nodes[0]
-        gpus = "virtual GPUs (made up: for trying it out)" if node.type == VIRTUAL else node.type
-        memory = f"{(node.memory or 0) / 1024:.3g} GiB"
-        typer.echo(
-            f"Dovetail is up on {node.name}: {node.gpus} {gpus}, "
-            f"{(node.cpu or 0) / 1000:g} cores, {memory} of memory.",
-            err=True,
-        )
+        typer.echo(f"Dovetail is up on {_machines(controller.executor.nodes)}.", err=True)
         typer.echo(f"  {controller.executor.describe()}", err=True)
         typer.echo(f"  policy {service.policy}, data in {where.folder}", err=True)
         if port is not None:
@@ -144,6 +178,19 @@ def _greeting(service: Service, where: Listening) -> Callable[[int | None], None
         typer.echo("Submit with: dovetail submit --gpus 1 -- python train.py", err=True)
 
     return greet
+
+
+def _machines(nodes: Sequence[Node]) -> str:
+    """What there is, in a line."""
+    first = nodes[0]
+    cores = sum(node.cpu or 0 for node in nodes) / 1000
+    memory = sum(node.memory or 0 for node in nodes) / 1024
+    kinds = "+".join(dict.fromkeys(node.type for node in nodes))
+    if first.type == VIRTUAL:
+        kinds = "virtual GPUs (made up: for trying it out)"
+    where = first.name if len(nodes) == 1 else f"{len(nodes)} nodes"
+    gpus = sum(node.gpus for node in nodes)
+    return f"{where}: {gpus} {kinds}, {cores:g} cores, {memory:.3g} GiB of memory"
 
 
 def _detach(folder: Path) -> None:

@@ -31,7 +31,7 @@ class Filter:
     def passes(self, live: Live, state: str) -> bool:
         """Is this one wanted?"""
         return (
-            self.owner in (None, live.submission.owner)
+            self.owner in (None, live.owner)
             and self.state in (None, state)
             and (self.name is None or self.name in live.name)
             and (self.since is None or live.submitted >= self.since)

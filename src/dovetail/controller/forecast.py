@@ -12,12 +12,10 @@ from collections.abc import Mapping, Sequence
 from dovetail.answers.foresight import Foresight, Lengths, fork
 from dovetail.controller.loop import Controller
 from dovetail.controller.reading import places
-from dovetail.controller.roster import Live
 from dovetail.controller.submission import Submission
 from dovetail.model.event import Submitted
-from dovetail.model.job import Job, Status
+from dovetail.model.job import Job
 from dovetail.model.live import Forecast
-from dovetail.predictors.oracle import Declared
 
 NEVER = float("inf")
 PATIENCE = 2.0
@@ -60,7 +58,7 @@ class Forecasting:
             return Forecast(False, said[0] if said else "can never run here", jobs=self._count)
         why = why or ahead.scheduler.explain(self._number).text
         while job := ahead.scheduler.jobs.get(self._number):
-            if job.allocation is not None and job.status is Status.RUNNING:
+            if job.allocation is not None:
                 held, waits = places(job.allocation, self._nodes), ahead.now - self._begun
                 reason = why if waits else ""
                 return Forecast(True, reason, waits, held, self._count, waits > 0)
@@ -74,20 +72,16 @@ class Forecasting:
 
 def believed(controller: Controller, new: Mapping[int, Submission]) -> Lengths:
     """Lengths as far as they are more than a guess; a time limit ends any job."""
-    guessing = isinstance(controller.scheduler.predictor, Declared)
-    lives = [*controller.roster.values(), *(Live(number, new[number], 0.0) for number in new)]
-    told = {live.id for live in lives if not guessing or _is_told(live)}
-    limits = {live.id: live.submission.time_limit for live in lives if live.submission.time_limit}
+    roster, predictor = controller.roster, controller.scheduler.predictor
 
     def length(job: Job) -> float:
+        live = roster.get(job.id)
+        asked = live.submission if live is not None else new.get(job.id)
+        told = live.progress if live is not None else None
+        known = predictor.knows(job.spec) or bool(told and told.total and told.rate > 0)
         # A job that has run longer than it was believed to may do so for ever.
-        known = job.id in told and job.expected > job.attained
-        return min(job.expected if known else NEVER, limits.get(job.id, NEVER))
+        expected = job.expected if known and job.expected > job.attained else NEVER
+        limit = asked.time_limit if asked is not None else None
+        return expected if limit is None else min(expected, limit)
 
     return length
-
-
-def _is_told(live: Live) -> bool:
-    """Did its owner, or the job itself, say how long it takes?"""
-    told = live.progress
-    return live.submission.estimate is not None or bool(told and told.total and told.rate > 0)

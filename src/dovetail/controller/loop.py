@@ -16,7 +16,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
+from dovetail.controller import machines
 from dovetail.controller.circumstances import Backoff, circumstances, doubling
+from dovetail.controller.collecting import keeping_all
 from dovetail.controller.commands import Command
 from dovetail.controller.idleness import IdleRule
 from dovetail.controller.intake import Intake
@@ -78,9 +80,10 @@ class Controller:
         self.settings = settings or Settings()
         self.time = TimeBase(clock or MachineClock(), journal.anchor(), journal.last_moment())
         journal.drop_anchor(self.time.anchor)
-        self.scheduler, last = self._recover(make, parts)
-        self.roster = Roster(journal.store)
-        self.roster.unheard(self.scheduler.jobs)
+        with keeping_all():
+            self.scheduler, last = self._recover(make, parts)
+            self.roster = Roster(journal.store)
+            self.roster.unheard(self.scheduler.jobs)
         self.trial = Trial(make)
         boot = self.time.anchor.boot
         settings = self.settings
@@ -108,13 +111,14 @@ class Controller:
         text, before = parts.written() if parts else None, journal.store.noted("parts")
         if text is None or before is None or text == before:
             recovered = journal.recover(make)
-            if text is not None and before is None:
-                journal.remember(text)
+            if text is not None:
+                journal.remember(parts=text, machines=machines.written(self.executor))
             return recovered
         old, last = journal.recover(composer(read_parts(before), self.executor))
         scheduler = make()
         scheduler.restore(old.snapshot(), anew=True)
         journal.hand_over(scheduler, text)
+        journal.remember(machines=machines.written(self.executor))
         return scheduler, last._replace(wake_at=self.time.now())
 
     # ---- asking ------------------------------------------------------------------------------

@@ -19,7 +19,9 @@ from dovetail.controller.tokens import Tokens
 from dovetail.executors.local import Local
 from dovetail.executors.local.machine import detect
 from dovetail.executors.protocol import Executor
+from dovetail.executors.slurm import Options, Slurm
 from dovetail.model.errors import UserError
+from dovetail.model.quota import GROUP, read_quotas
 
 DATABASE = "dovetail.db"
 RESERVED = 1024
@@ -61,9 +63,21 @@ def opened(opening: Opening, engine: Engine) -> Iterator[tuple[Service, Doorkeep
         )
         tokens = Tokens(store)
         service = Service(
-            controller, tokens, opening.parts.policy, opening.limits, os.geteuid() == 0
+            controller,
+            tokens,
+            opening.parts.policy,
+            opening.limits,
+            os.geteuid() == 0,
+            _groups(opening.parts.quotas),
         )
         yield service, Doorkeeper(tokens, controller.time.wall, opening.admins)
+
+
+def _groups(quotas: str | None) -> tuple[str, ...]:
+    """The groups that have a quota, in the order they were given."""
+    found = read_quotas(quotas)
+    names = found.limits if found is not None else ()
+    return tuple(name.removeprefix(GROUP) for name in names if name.startswith(GROUP))
 
 
 def prepared(folder: Path) -> Path:
@@ -88,6 +102,11 @@ def _owned(folder: Path) -> Iterator[None]:
         raise UserError(f"{folder}: another controller is using it; stop that one first") from None
     finally:
         os.close(descriptor)
+
+
+def slurm(options: Options) -> Engine:
+    """A cluster that Slurm runs."""
+    return lambda folder: Slurm(folder, options)
 
 
 def local(gpus: int | None) -> Engine:

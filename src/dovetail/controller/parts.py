@@ -1,4 +1,4 @@
-"""From settings as a person types them to a scheduler for the machines of an engine.
+"""From settings as a person types them to a scheduler for some machines.
 
 The live counterpart of the simulator's composition: nobody knows true lengths here, so what a
 recipe leaves to an oracle is left to what owners declare.
@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dovetail.allocators import ALLOCATORS
+from dovetail.controller.machines import Machines
 from dovetail.core.claims import Curves
 from dovetail.core.protocols import JointAllocator
 from dovetail.core.scheduler import Scheduler
-from dovetail.executors.protocol import Executor
 from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
 from dovetail.model.errors import UserError
@@ -33,7 +33,7 @@ KNOWING = ("oracle", "noisy")
 """Predictors that need the truth, which only a simulation has."""
 
 
-DEFAULT_POLICY = "fifo:skip=true"
+DEFAULT_POLICY = "shared"
 """What suits a box that people share."""
 
 
@@ -65,9 +65,9 @@ def read_parts(text: str) -> Parts:
     return Parts(**{**plain, "costs": Costs(**plain["costs"])})
 
 
-def cluster_of(executor: Executor) -> Cluster:
-    """The machines of an engine, with nothing on them."""
-    return Cluster(executor.nodes, dict(executor.capabilities))
+def cluster_of(machines: Machines) -> Cluster:
+    """The machines, of an engine say, with nothing on them."""
+    return Cluster(machines.nodes, dict(machines.capabilities))
 
 
 def believed(parts: Parts, chosen: Policy, told: bool = False) -> str:
@@ -77,11 +77,11 @@ def believed(parts: Parts, chosen: Policy, told: bool = False) -> str:
         return text
     if parts.predictor is not None:
         raise UserError(f"predictor {parts.predictor} knows the future: choose another one")
-    return "declared"
+    return "history"
 
 
 def composer(
-    parts: Parts, executor: Executor, told: Callable[[int], float] | None = None
+    parts: Parts, machines: Machines, told: Callable[[int], float] | None = None
 ) -> Callable[[], Scheduler]:
     """Makes new schedulers of these parts; `told` is the truth, for tests that know it."""
     chosen = policy(parts.policy)
@@ -92,7 +92,7 @@ def composer(
     plain = Locality(parts.span_penalty, parts.type_factors)
 
     def make() -> Scheduler:
-        cluster = cluster_of(executor)
+        cluster = cluster_of(machines)
         stated = cluster.limits_cpu and cluster.limits_memory
         allocator = ALLOCATORS.create(allocator_text)
         if not stated and (allocator.by_model or isinstance(allocator, JointAllocator)):

@@ -203,7 +203,7 @@ def _alive(controller: Controller, live: Live, explained: bool) -> Description:
     return Description(
         live.id,
         live.name,
-        live.submission.owner,
+        live.owner,
         state_of(controller, live),
         reason.text,
         live.submitted,

@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from sqlalchemy import func, select
 
@@ -64,12 +65,26 @@ class Run:
         return records.compact({"allocation": codec.to_plain(self.allocation)})
 
 
+class Asked:
+    """What was asked for, read from its row when somebody wants to know."""
+
+    def __init__(self, shown: str, secrets: str) -> None:
+        self._written = (shown, secrets)
+
+    @cached_property
+    def submission(self) -> Submission:
+        """All of it."""
+        return submission.read(*self._written)
+
+
 @dataclass
 class Live:
     """A job that has not ended."""
 
     id: int
-    submission: Submission
+    asked: Submission | Asked
+    name: str
+    owner: str
     #: wall time, for people
     submitted: float
     #: on the time base of decisions
@@ -100,9 +115,9 @@ class Live:
     waits: set[int] = field(default_factory=set)
 
     @property
-    def name(self) -> str:
-        """What people call it."""
-        return self.submission.name or f"job-{self.id}"
+    def submission(self) -> Submission:
+        """What was asked for."""
+        return self.asked.submission if isinstance(self.asked, Asked) else self.asked
 
     def row(self) -> Row:
         """The new job for the data base."""
@@ -110,7 +125,7 @@ class Live:
         return {
             "id": self.id,
             "name": self.name,
-            "owner": self.submission.owner,
+            "owner": self.owner,
             "submission": shown,
             "secrets": secrets,
             "state": self.state,
@@ -171,7 +186,8 @@ class Roster(dict[int, Live]):
 
     def unheard(self, known: Collection[int]) -> None:
         """Take up again what jobs wait for that the scheduler does not know yet."""
-        waiting = [live for live in self.values() if live.submission.after and live.id not in known]
+        # In this order: what a job asked for is not read before it is needed.
+        waiting = [live for live in self.values() if live.id not in known and live.submission.after]
         asked = {number for live in waiting for number in live.submission.after}
         states = self.states(asked - self.keys())
         for live in waiting:
@@ -231,7 +247,9 @@ def _live(row: Row, sizes: dict[int, int]) -> Live:
         member = Member(array, int(row["index"]), sizes.get(array, 0))
     return Live(
         int(row["id"]),
-        submission.read(row["submission"], row["secrets"]),
+        Asked(row["submission"], row["secrets"]),
+        row["name"],
+        row["owner"],
         row["submitted"],
         row["arrived"],
         member,

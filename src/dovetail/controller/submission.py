@@ -8,13 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from dovetail.controller import hiding
-from dovetail.controller.records import compact
-from dovetail.core import codec
+from dovetail.controller.records import compact, read_request, request_to_plain
 from dovetail.executors.protocol import Attempt, Launch
 from dovetail.model.allocation import Allocation
 from dovetail.model.job import JobSpec
@@ -117,7 +115,7 @@ def written(submission: Submission) -> tuple[str, str]:
     """A submission as what may be shown and what may not."""
     shown: dict[str, Any] = {**vars(submission), "hidden": sorted(submission.secrets)}
     del shown["secrets"]
-    shown["request"] = codec.to_plain(submission.request)
+    shown["request"] = request_to_plain(submission.request)
     shown["environment"] = dict(submission.environment)
     shown["command"] = hiding.redacted(submission.command)
     hidden: dict[str, Any] = {"environment": dict(submission.secrets)}
@@ -126,18 +124,11 @@ def written(submission: Submission) -> tuple[str, str]:
     return compact(shown), compact(hidden)
 
 
-@lru_cache(maxsize=4096)
-def _request(text: str) -> Request:
-    """Most requests come again and again."""
-    found: Request = codec.from_plain(Request, json.loads(text))
-    return found
-
-
 def read(shown: str, secrets: str) -> Submission:
     """The submission that `written` stored; without the secrets, what may be shown of it."""
     plain, hidden = json.loads(shown), json.loads(secrets)
     plain.pop("hidden")
-    plain["request"] = _request(compact(plain["request"]))
+    plain["request"] = read_request(plain["request"])
     plain["command"] = tuple(hidden.get("command", plain["command"]))
     plain["after"] = tuple(plain.get("after", ()))
     plain["run_as"] = tuple(plain["run_as"]) if plain["run_as"] else None

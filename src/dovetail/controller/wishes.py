@@ -95,7 +95,8 @@ class Wishes:
 
     def _enter(self, wanted: Submission, member: Member | None) -> int:
         number, now = self._number(), self.entry.now
-        live = Live(number, wanted, self.entry.wall, now, member, held=wanted.held)
+        name, wall = wanted.name or f"job-{number}", self.entry.wall
+        live = Live(number, wanted, name, wanted.owner, wall, now, member, held=wanted.held)
         live.waits = set(wanted.after)
         live.state = HELD if live.held else "waiting"
         self.roster.enter(live)

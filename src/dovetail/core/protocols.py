@@ -86,6 +86,9 @@ class Predictor(Protocol):
     def quantiles(self, spec: JobSpec, levels: Sequence[float]) -> list[float]:
         """Work that is not exceeded with each of the given probabilities."""
 
+    def knows(self, spec: JobSpec) -> bool:
+        """Is what it expects of this job more than a default?"""
+
     def learn(self, spec: JobSpec, work: float) -> None:
         """A job of known length is done."""
 
@@ -127,11 +130,20 @@ class Tenancy(Protocol):
     def view(self, domain: int) -> Cluster:
         """The cluster as this domain sees it; planners read it, only the tenancy changes it."""
 
-    def bind(self, domain: int, allocation: Allocation) -> Bound | str:
-        """Take an allocation of the view and give its physical form, or say why not."""
+    @property
+    def touched(self) -> set[int]:
+        """Domains whose views changed through what others did; who reads it empties it."""
 
-    def release(self, domain: int, allocation: Allocation) -> None:
-        """Give an allocation, in the terms of the view, back to the view."""
+    def bind(
+        self, domain: int, allocation: Allocation, job: int, at: Allocation | None = None
+    ) -> Bound | str:
+        """Take an allocation of the view for a job and give its physical form, or say why not.
+
+        `at`: where it is in fact, for a job that runs there already.
+        """
+
+    def release(self, domain: int, allocation: Allocation, job: int) -> None:
+        """Give a job's allocation, in the terms of the view, back to the view."""
 
     def virtual(self, domain: int, allocation: Allocation) -> Allocation:
         """A physical allocation of the domain in the terms of its view."""
@@ -147,6 +159,9 @@ class Tenancy(Protocol):
 
     def open(self, node: int) -> None:
         """A physical node takes work again."""
+
+    def validate(self) -> None:
+        """Check that views and whatever else is kept are in order."""
 
 
 class Planner(Protocol):

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail.core import holding, storing
-from dovetail.core.books import RUNNING, STARTING, STOPPING, SUSPENDED, WAITING, Books
+from dovetail.core.books import RECLAIMED, RUNNING, STARTING, STOPPING, SUSPENDED, WAITING, Books
 from dovetail.core.lifecycle import move
+from dovetail.core.protocols import Planner
 from dovetail.model import event as events
 from dovetail.model.allocation import NOTHING, Allocation, Difference, allocation_of, classify
 from dovetail.model.event import ORDER, Event
@@ -45,16 +46,27 @@ class Scheduler(Books):
                 sole.settled()
             wake = self.wakes[0] = sole.wake_at() if sole.timed else None
         else:
+            self._again.clear()
             for domain, planner in list(self._due.items()):
-                actions += self._carry_out(domain, planner.plan(now))
-                if planner.waiting:
-                    planner.settled()
-                self.wakes[domain] = planner.wake_at() if planner.timed else None
+                actions += self._ask(domain, planner)
+            while self._again:
+                domain, _ = self._again.popitem()
+                actions += self._ask(domain, self._planner(domain))
             self._due = {}
             wake = min((at for at in self.wakes if at is not None), default=None)
         if actions or wake is not None:
             return _new(Plan, (actions, wake))
         return EMPTY
+
+    def _ask(self, domain: int, planner: Planner) -> tuple[Action, ...]:
+        """Have one of several domains plan, and carry that out."""
+        done = self._carry_out(domain, planner.plan(self.now))
+        if self._evicted:
+            done, self._evicted = (*self._evicted, *done), []
+        if planner.waiting:
+            planner.settled()
+        self.wakes[domain] = planner.wake_at() if planner.timed else None
+        return done
 
     def apply(self, now: float, batch: Sequence[Event], plan: Plan) -> None:
         """Take in events and a plan that was made for them before: nothing is decided again.
@@ -66,6 +78,9 @@ class Scheduler(Books):
             raise Unlike(f"at {now} the books owe {owed}, but {plan.actions} was recorded")
         recorded: dict[int, list[Action]] = {domain: [] for domain in self._due}
         for action in plan.actions[len(owed) :]:
+            if isinstance(action, Stop) and action.cause == RECLAIMED:
+                # Comes of itself with what caused it.
+                continue
             home = self.jobs[action.job].home if action.job in self.jobs else -1
             if home not in recorded:
                 raise Unlike(f"at {now} nobody was asked about {action}")
@@ -74,6 +89,7 @@ class Scheduler(Books):
             planner.follow(now, recorded[domain])
             if recorded[domain]:
                 self._carry_out(domain, recorded[domain])
+                self._evicted.clear()
             if planner.waiting:
                 planner.settled()
             self.wakes[domain] = planner.wake_at() if planner.timed else None
@@ -169,13 +185,17 @@ class Scheduler(Books):
         job = self.jobs.get(event.job)
         if job is None or job.id in self.leaving:
             return
-        if self._instant or job.status is WAITING or job.awaits:
+        if self._instant or job.status is WAITING or job.awaits or self._unsent(job):
             self._gave_up(job)
         elif job.status is SUSPENDED:
             self._owed.append(Stop(job.id, GIVEN_UP))
             self._gave_up(job)
         else:
             self._give_up_later(job)
+
+    def _unsent(self, job: Job) -> bool:
+        """Was its start made possible by this very batch? Then no executor has heard of it."""
+        return any(isinstance(action, Start) and action.job == job.id for action in self._owed)
 
     def _give_up_later(self, job: Job) -> None:
         """A job is over once an executor says that it let go of what it holds in fact."""
@@ -246,11 +266,11 @@ class Scheduler(Books):
         planner = self._planner(job.home)
         planner.left(job, self.now, False)
         self.cluster.release(job.allocation)
-        self.tenancy.release(job.home, job.virtual)
+        self.tenancy.release(job.home, job.virtual, job.id)
         planner.waits(job, self.now)
         self.cluster.take(actual, closed_too=True)
         job.allocation, job.virtual = actual, self.tenancy.virtual(job.home, actual)
-        self.tenancy.bind(job.home, job.virtual)
+        self.tenancy.bind(job.home, job.virtual, job.id, actual)
         planner.started(job, self.now)
 
     def _progressed(self, event: events.Progressed) -> None:

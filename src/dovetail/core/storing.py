@@ -107,5 +107,5 @@ def _retake(books: Books, job: Job) -> None:
     for physical, virtual in ((job.allocation, job.virtual), job.residual or (None, None)):
         if physical is not None and virtual is not None:
             books.cluster.take(physical)
-            books.tenancy.bind(job.home, virtual)
+            books.tenancy.bind(job.home, virtual, job.id, physical)
     books.running += job.allocation is not None

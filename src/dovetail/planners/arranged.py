@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core.claims import Claim, Curve, Curves, Piece, Seating
+from dovetail.core.claims import Claim, Curve, Curves, Piece, Point, Seating
 from dovetail.core.draft import Draft, Grant, Option, options
 from dovetail.core.protocols import JointAllocator
+from dovetail.model.allocation import Part
 from dovetail.model.job import Job
 from dovetail.model.plan import Action, Reason, Start
 from dovetail.model.request import Request
@@ -40,6 +41,8 @@ class Arranged:
         self.fallback = fallback
         #: why requests of fixed amounts can never be met; None: they can
         self._refusals: dict[Request, str | None] = {}
+        #: curves of those who run where amounts cannot be changed
+        self._kept: dict[Point, Curve] = {}
         #: nodes on which somebody left since the last plan
         self.touched: set[int] = set()
 
@@ -99,6 +102,8 @@ class Arranged:
         parts = job.virtual.parts
         curve = self.curve(job, parts[0].node)
         if curve is not None:
+            if not self.cluster.capabilities(parts[0].node).resize_in_place:
+                curve = self._lasting(curve, parts[0])
             held = tuple(
                 [
                     Piece(part.node, part.devices.bit_count(), part.cpu, part.memory)
@@ -106,6 +111,13 @@ class Arranged:
                 ]
             )
             self.seating.seat(Claim(job.spec.id, job.virtual.gpus, curve, held))
+
+    def _lasting(self, curve: Curve, part: Part) -> Curve:
+        """The curve of a job that keeps what it has for as long as it runs."""
+        gpus = part.devices.bit_count()
+        point = Point(part.cpu // gpus, part.memory // gpus, curve.fair.rate)
+        # One object for all that have the same: allocators tell curves apart by identity.
+        return self._kept.setdefault(point, Curve((point,), point))
 
     def curve(self, job: Job, node: int) -> Curve | None:
         """The curve of a job that takes part in arrangements, or None."""

@@ -169,6 +169,7 @@ class Arranging:
             self.planner.curves.span_penalty,
             self._move_price(pool),
             self.planner.inner.placement.relaxed,
+            not pool.capabilities.resize_in_place,
         )
 
     def _move_price(self, pool: Pool) -> float:

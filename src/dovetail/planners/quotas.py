@@ -16,7 +16,7 @@ from dovetail.core.lanes import Lane
 from dovetail.core.view import Amounts
 from dovetail.model.job import Job, JobSpec
 from dovetail.model.plan import Action, Reason
-from dovetail.model.quota import Limit
+from dovetail.model.quota import GROUP, Limit
 from dovetail.model.request import Request
 from dovetail.planners.reasons import describe, names_of, next_to_end
 from dovetail.planners.terms import amounts_of, held_by
@@ -173,12 +173,9 @@ def _least(lane: Lane) -> Amounts:
 
 
 def _whose(name: str) -> str:
-    group = name.removeprefix("group:")
-    return (
-        f"the quota of {name or 'users without a name'}"
-        if group == name
-        else (f"the quota of group {group}")
-    )
+    if name.startswith(GROUP):
+        return f"the quota of group {name.removeprefix(GROUP)}"
+    return f"the quota of {name or 'users without a name'}"
 
 
 def _words(amounts: Limit, like: Limit | None = None) -> str:

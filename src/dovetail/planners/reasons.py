@@ -50,14 +50,15 @@ def explain_waiting(walk: Walk, job: Job) -> Reason:
     if Draft(cluster, walk.placement).find(lane.options) is not None:
         return _held_by_order(walk, job)
     asked = describe(job.spec.request)
-    ends = _until_it_fits(walk, lane)
+    running = next_to_end(walk)
+    ends = _until_it_fits(walk, lane, running)
     if ends is None:
         return _not_ours(walk, lane, asked)
     if lane.size > cluster.idle:
         text = f"needs {asked}; {cluster.idle} of {cluster.gpus} GPUs are free"
         missing = lane.size - cluster.idle
         unblock = f"{missing} more free GPU{'s' * (missing > 1)}"
-        return Reason("devices", text, _next_to_end(walk, missing), unblock)
+        return Reason("devices", text, _enough(running, missing), unblock)
     unblock = f"the end of {names_of(walk, ends)}"
     if _fits_without_cpu_and_memory(walk, lane):
         text = f"needs {asked}; enough GPUs are free, but not with that much CPU and memory"
@@ -66,13 +67,12 @@ def explain_waiting(walk: Walk, job: Job) -> Reason:
     return Reason("fragmentation", text, ends, unblock)
 
 
-def _until_it_fits(walk: Walk, lane: Lane) -> tuple[int, ...] | None:
-    """The running jobs, the first to end first, that must end before a job of the lane fits.
+def _until_it_fits(walk: Walk, lane: Lane, running: list[Job]) -> tuple[int, ...] | None:
+    """The running jobs, of those in order, that must end before a job of the lane fits.
 
     Of many it may be a few more than needed: not after each of thousands a place is looked for.
     """
     draft, ended, look = Draft(walk.view.cluster, walk.placement), [], 1
-    running = next_to_end(walk)
     for other in running:
         assert other.virtual is not None
         draft.release(other.virtual)
@@ -124,8 +124,9 @@ def _held_by_order(walk: Walk, job: Job) -> Reason:
 
 def next_to_end(walk: Walk) -> list[Job]:
     """Running jobs, those believed to end first first."""
-    running = walk.view.running.values()
-    return sorted(running, key=lambda other: (other.time_left(walk.view.now), other.spec.id))
+    now = walk.view.now
+    left = [(job.time_left(now), job.id, job) for job in walk.view.running.values()]
+    return [job for _, _, job in sorted(left)]
 
 
 def names_of(walk: Walk, jobs: Sequence[int]) -> str:
@@ -136,10 +137,10 @@ def names_of(walk: Walk, jobs: Sequence[int]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def _next_to_end(walk: Walk, missing: int) -> tuple[int, ...]:
-    """The running jobs believed to end first that together free what is missing."""
+def _enough(running: list[Job], missing: int) -> tuple[int, ...]:
+    """As many of these jobs, in order, as together free what is missing."""
     blockers = []
-    for other in next_to_end(walk):
+    for other in running:
         if missing <= 0:
             break
         blockers.append(other.spec.id)

@@ -18,6 +18,7 @@ class Whole:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self.touched: set[int] = set()
 
     def domain(self, spec: JobSpec) -> int | str:
         """Everybody is at home in the one domain."""
@@ -27,11 +28,13 @@ class Whole:
         """The physical cluster; the scheduler itself keeps it current."""
         return self._cluster
 
-    def bind(self, domain: int, allocation: Allocation) -> Bound | str:
+    def bind(
+        self, domain: int, allocation: Allocation, job: int, at: Allocation | None = None
+    ) -> Bound | str:
         """Already physical."""
         return Bound(allocation)
 
-    def release(self, domain: int, allocation: Allocation) -> None:
+    def release(self, domain: int, allocation: Allocation, job: int) -> None:
         """Nothing beyond the physical cluster to keep."""
 
     def virtual(self, domain: int, allocation: Allocation) -> Allocation:
@@ -49,3 +52,6 @@ class Whole:
 
     def open(self, node: int) -> None:
         """Nothing beyond the physical cluster to keep."""
+
+    def validate(self) -> None:
+        """The cluster is checked with the books."""
