@@ -23,6 +23,7 @@ export const coreWords = (thousandths) => `${cores(thousandths)} ${thousandths =
 
 /** MiB as GiB or TiB. */
 export function memory(mib) {
+  if (!Number.isFinite(mib)) return "–";
   if (mib < 1024) return `${Math.round(mib)}${NARROW}MiB`;
   const gib = mib / 1024;
   return gib < 4096 ? `${number(gib)}${NARROW}GiB` : `${number(gib / 1024)}${NARROW}TiB`;

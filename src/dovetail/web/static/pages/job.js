@@ -99,7 +99,7 @@ function graphs(points, curve) {
   if (points.some((point) => point.gpu !== null)) made.push(lines({ label: "GPU use, percent", y: number, top: 100, series: [{ name: "busy", hue: 2, area: true, points: of("gpu") }] }));
   if (points.length > 1) {
     made.push(lines({ label: "CPU, cores", y: cores, series: [{ name: "granted", hue: 6, dashed: true, stepped: true, points: of("cpu_granted") }, { name: "used", hue: 0, area: true, points: of("cpu_used") }] }));
-    made.push(lines({ label: "Memory, GiB", y: number, series: [{ name: "granted", hue: 6, dashed: true, stepped: true, points: gib("memory_granted") }, { name: "used", hue: 3, area: true, points: gib("memory_used") }] }));
+    made.push(lines({ label: "Memory, GiB", y: number, said: (value) => memory(1024 * value), series: [{ name: "granted", hue: 6, dashed: true, stepped: true, points: gib("memory_granted") }, { name: "used", hue: 3, area: true, points: gib("memory_used") }] }));
   }
   if (curve) {
     const mark = curve.granted === null ? [] : [{ name: `now ${number(curve.granted)} cores: ${number(curve.speed)} ×`, hue: 1, points: [[curve.granted, 0], [curve.granted, curve.speed]] }];

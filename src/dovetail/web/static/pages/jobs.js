@@ -38,6 +38,7 @@ export async function show(root, signal) {
   root.append(heading("Jobs", note), h("div", { class: "bar-above" }, choice("Which", VIEWS, state.view, pick), search), hint, table.element);
   await pick(state.view);
   store.on(["jobs"], (touched) => { if (touched) for (const id of touched) reasons.delete(id); if (state.view !== "ended") later(); }, signal);
+  store.on(["sample"], () => { if (state.view !== "ended") later(); }, signal);
   store.on(["jobs"], throttled(2000, () => { if (state.view === "ended") pick("ended"); }), signal);
   phone.addEventListener("change", draw, { signal });
   signal.addEventListener("abort", () => { later.cancel(); ask.cancel(); });
@@ -90,6 +91,6 @@ function why(job, reasons) {
     return h("span", { class: "quiet", title: text, text });
   }
   const on = job.places.map(([node, devices]) => (devices.length ? `${node}: GPU ${ranges(devices)}` : node)).join(" + ");
-  const [steps, total] = job.progress ?? [];
+  const [, , , steps, total] = store.measured[job.id] ?? [];
   return [total ? h("span", { class: "progress", role: "img", "aria-label": `${percent(steps, total)} done` }, h("i", { style: { width: `${Math.min(100, (100 * steps) / total)}%` } })) : null, h("span", { title: on, text: on })];
 }
