@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from served import Served
 
+from dovetail.model.live import Estimate, Range
 from dovetail.model.what_if import STEPS, Comparison, Outcome, Shift
 
 pytestmark = pytest.mark.real
@@ -305,6 +306,23 @@ def test_a_what_if_is_asked_and_its_answer_drawn(look, small, tmp_path):
     assert page.locator(".shift").count() > 0
     page.wait_for_timeout(200)
     picture(page, "what-if-answer", tmp_path)
+
+
+def test_estimates_are_shown_where_the_controller_gives_them(look, small):
+    page = look(small)
+    schema = small.ask("openapi.json")
+    if "/v1/when" not in schema["paths"]:
+        # As with what-if: held to the documented values until it answers by itself.
+        schema["paths"] |= {"/v1/when": {}, "/v1/jobs/{reference}/when": {}}
+        told = asdict(Estimate(Range(300.0, 720.0, 1500.0), Range(4000.0, 5000.0, None), 0.8, 40))
+        page.route("**/v1/openapi.json", lambda route: route.fulfill(json=schema))
+        page.route("**/v1/jobs/*/when", lambda route: route.fulfill(json=told))
+        page.route("**/v1/when?*", lambda route: route.fulfill(json={"118": told}))
+    page.goto(f"{small.url}#/jobs")
+    page.get_by_role("button", name="Waiting").click()
+    page.locator(".td.why", has_text="starts in about").first.wait_for()
+    page.goto(f"{small.url}#/jobs/118")
+    page.locator(".facts dd", has_text="80 % sure").first.wait_for()
 
 
 def test_a_reader_looks_and_touches_nothing(look, box):

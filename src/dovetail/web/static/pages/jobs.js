@@ -1,6 +1,6 @@
 // The queue: everything that has not ended, with the reason why it waits; and what has ended.
 
-import { get } from "../api.js";
+import { answers, get } from "../api.js";
 import { h, throttled } from "../dom.js";
 import { count, number, percent, ranges, span } from "../format.js";
 import { badge, choice, empty, heading, person, since, when } from "../parts.js";
@@ -60,8 +60,12 @@ async function refresh(table, reasons, draw) {
     .filter((job) => job && !job.ended && !job.places.length && now - (reasons.get(job.id)?.asked ?? 0) > FRESH).map((job) => job.id);
   if (!stale.length) return;
   for (const id of stale) reasons.set(id, { text: reasons.get(id)?.text ?? "", asked: now });
-  const said = await get("reasons", { jobs: stale.join(",") });
-  for (const [id, text] of Object.entries(said)) reasons.set(Number(id), { text, asked: now });
+  const jobs = stale.join(",");
+  const [said, estimates] = await Promise.all([get("reasons", { jobs }), (await answers("when")) ? get("when", { jobs }) : {}]);
+  for (const [id, text] of Object.entries(said)) {
+    const middle = estimates[id]?.start.middle;
+    reasons.set(Number(id), { text: typeof middle === "number" ? `${text} · starts in about ${span(middle)}` : text, asked: now });
+  }
   draw();
 }
 
