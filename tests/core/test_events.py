@@ -88,7 +88,7 @@ def test_what_others_hold_is_not_ours_until_they_let_go() -> None:
     decider = scheduler("1x4")
     step(decider, 0.0, Held("slurm", on(0, 0b0111)))
     assert started(step(decider, 1.0, Submitted(spec(0, 2, 1.0)))) == []
-    assert decider.explain(0).cause == "devices"
+    assert decider.explain(0).cause == "others"
     assert started(step(decider, 2.0, Freed("slurm"))) == [0]
 
 
@@ -140,7 +140,7 @@ def test_others_may_use_more_than_is_free_and_running_jobs_stay() -> None:
     assert [decider.jobs[number].allocation is not None for number in range(3)] == [True] * 3
     assert decider.cluster.cpu[0] == -6000
     step(decider, 2.0, Submitted(spec(3, 1, 2.0)))
-    assert decider.explain(3).cause == "cpu or memory"
+    assert decider.explain(3).cause == "others"
     heir = scheduler("1x4,cpus=8,mem=8")
     heir.restore(decider.snapshot())
     for each in (decider, heir):

@@ -13,7 +13,8 @@ def main() -> None:
     from dovetail.model.errors import UserError  # noqa: PLC0415
 
     try:
-        app(standalone_mode=False)
+        # A command that wants another exit code than 0 has it returned here.
+        sys.exit(app(standalone_mode=False) or 0)
     except UserError as error:
         _fail(str(error))
     except typer.Abort:
@@ -35,5 +36,7 @@ def main() -> None:
 
 
 def _fail(sentence: str) -> None:
-    print(f"dovetail: {sentence}", file=sys.stderr)
+    from dovetail.cli.output import printable  # noqa: PLC0415
+
+    print(f"dovetail: {printable(sentence)}", file=sys.stderr)
     sys.exit(2)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dovetail.cli.output import printable
 from dovetail.cli.talking import AsJson, DataDir, box, print_json
 from dovetail.model.errors import UserError
 
@@ -71,7 +72,7 @@ def submit(
         "time_limit": time_limit,
         "estimate": estimate,
         "retries": retries,
-        "after": None if after is None else _numbers(after),
+        "after": None if after is None else [job.strip() for job in after.split(",")],
         "after_any": after_any or None,
         "array": array,
         "sweep": _sweep(sweep),
@@ -128,8 +129,7 @@ def _tell(receipt: Receipt, quiet: bool) -> None:
         # The number alone, so that scripts can read it; the rest goes to the other stream.
         typer.echo(receipt.array if receipt.array is not None else receipt.jobs[0])
         if receipt.array is not None:
-            last = len(receipt.jobs) - 1
-            typer.echo(f"an array of {last + 1} jobs: {receipt.array}.0 …", err=True)
+            typer.echo(f"an array of {len(receipt.jobs)} jobs", err=True)
 
 
 def _wait(found: Box, receipt: Receipt, quiet: bool) -> None:
@@ -142,16 +142,10 @@ def _wait(found: Box, receipt: Receipt, quiet: bool) -> None:
     ended = [found.wait(job) for job in receipt.jobs]
     bad = [job for job in ended if job.state != "done"]
     for job in bad:
-        typer.echo(f"job {job.id} {job.state}: {job.reason or 'no reason is known'}", err=True)
+        reason = printable(job.reason) or "no reason is known"
+        typer.echo(f"job {job.id} {job.state}: {reason}", err=True)
     if bad:
         raise typer.Exit(1)
-
-
-def _numbers(text: str) -> list[int]:
-    pieces = [piece.strip() for piece in text.split(",")]
-    if not all(piece.isdecimal() for piece in pieces):
-        raise UserError(f"--after {text}: write numbers of jobs like 12,13")
-    return [int(piece) for piece in pieces]
 
 
 def _pairs(given: list[str] | None, option: str) -> dict[str, str] | None:
@@ -161,7 +155,8 @@ def _pairs(given: list[str] | None, option: str) -> dict[str, str] | None:
     for text in given:
         name, sign, value = text.partition("=")
         if not sign or not name:
-            raise UserError(f"{option} {name}: write NAME=value")
+            # What was written may be the secret itself.
+            raise UserError(f"{option}: write NAME=value")
         pairs[name] = value
     return pairs
 

@@ -10,12 +10,25 @@ from dovetail.controller.dependencies import DONE
 from dovetail.controller.journal import Entry
 from dovetail.controller.roster import FAIL, REQUEUE, Live, Roster, Run
 from dovetail.core.scheduler import Scheduler
-from dovetail.executors.protocol import Advanced, Ended, Paused, Report, Running, Saved
+from dovetail.executors.protocol import (
+    Advanced,
+    Closed,
+    Ended,
+    Fate,
+    Fault,
+    Opened,
+    Paused,
+    Report,
+    Running,
+    Saved,
+)
 from dovetail.model.event import (
     Checkpointed,
     Event,
     Failed,
     Finished,
+    NodeDraining,
+    NodeUp,
     Offered,
     Progressed,
     Started,
@@ -48,7 +61,16 @@ class Intake:
     # ---- from engines ------------------------------------------------------------------------
 
     def report(self, report: Report) -> None:
-        """Something happened to an attempt; news of earlier attempts means nothing any more."""
+        """Something happened to a machine or to an attempt."""
+        if isinstance(report, Closed):
+            self.events.append(NodeDraining(report.node))
+        elif isinstance(report, Opened):
+            self.events.append(NodeUp(report.node))
+        else:
+            self._fate(report)
+
+    def _fate(self, report: Fate) -> None:
+        """News of earlier attempts means nothing any more."""
         live = self.roster.get(report.attempt.job)
         if live is None or live.run is None or live.run.attempt != report.attempt:
             self._orphan(report)
@@ -64,7 +86,7 @@ class Intake:
             self._clock_out(live, live.run)
             self.events.append(Stopped(live.id))
 
-    def _orphan(self, report: Report) -> None:
+    def _orphan(self, report: Fate) -> None:
         if isinstance(report, Ended):
             orphan = self.roster.orphans.get(report.attempt.job)
             if orphan is not None and orphan.run and orphan.run.attempt == report.attempt:
@@ -111,6 +133,12 @@ class Intake:
             self.events.append(Stopped(live.id))
         elif report.code == 0:
             self.events.append(Finished(live.id))
+        elif report.fault is Fault.ENGINE:
+            self.events.append(Stopped(live.id))
+            self._rest(live, f"it was lost ({report.reason})", live.attempts)
+        elif report.fault is Fault.OTHERS:
+            self.note(live, report.reason)
+            self._fulfil(live, FAIL)
         elif not run.survived(self.under.boot) and report.code is report.signal is None:
             self._rebooted(live)
         else:
@@ -152,11 +180,16 @@ class Intake:
         self.events.append(Failed(live.id, reason))
         live.failures += 1
         self.entry.job(live.id, failures=live.failures)
-        rest = self.under.backoff(live.failures)
-        if live.failures <= live.submission.retries and rest > 0:
+        if live.failures <= live.submission.retries:
+            self._rest(live, f"it failed ({reason})", live.failures)
+
+    def _rest(self, live: Live, why: str, times: int) -> None:
+        """Before it is tried again, longer each time."""
+        rest = self.under.backoff(times)
+        if rest > 0:
             self.events.append(Withheld(live.id))
             live.pause = self.roster.resting[live.id] = self.entry.now + rest
-            live.reason = f"it failed ({reason}) and is tried again after a rest of {rest:g} s"
+            live.reason = f"{why} and is tried again after a rest of {rest:g} s"
             self.entry.job(live.id, pause=live.pause, reason=live.reason)
 
     def _advanced(self, live: Live, report: Advanced) -> None:

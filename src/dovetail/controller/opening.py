@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from dovetail.controller.tokens import Tokens
 from dovetail.executors.local import Local
 from dovetail.executors.local.machine import detect
 from dovetail.executors.protocol import Executor
+from dovetail.executors.slurm import Options, Slurm
 from dovetail.model.errors import UserError
+from dovetail.model.quota import GROUP, read_quotas
 
 DATABASE = "dovetail.db"
 RESERVED = 1024
@@ -31,8 +34,6 @@ class Opening:
 
     folder: Path
     parts: Parts
-    #: virtual GPUs instead of real ones
-    gpus: int | None = None
     #: another data base than the file in the folder
     database: str | None = None
     admins: frozenset[str] = frozenset()
@@ -40,13 +41,19 @@ class Opening:
     limits: Limits = field(default_factory=Limits)
 
 
+Engine = Callable[[Path], Executor]
+"""What runs the jobs of a data folder."""
+
+
 @contextmanager
-def opened(opening: Opening) -> Iterator[tuple[Service, Doorkeeper]]:
-    """The service over a folder; its data base is let go of at the end."""
+def opened(opening: Opening, engine: Engine) -> Iterator[tuple[Service, Doorkeeper]]:
+    """The service over a folder; folder and data base are let go of at the end."""
     folder = prepared(opening.folder)
-    store = Store(opening.database or f"sqlite:///{folder / DATABASE}")
-    try:
-        executor = local(folder, opening.gpus)
+    with ExitStack() as stack:
+        stack.enter_context(_owned(folder))
+        store = Store(opening.database or f"sqlite:///{folder / DATABASE}")
+        stack.callback(store.close)
+        executor = engine(folder)
         controller = Controller(
             composer(opening.parts, executor),
             Journal(store),
@@ -56,11 +63,21 @@ def opened(opening: Opening) -> Iterator[tuple[Service, Doorkeeper]]:
         )
         tokens = Tokens(store)
         service = Service(
-            controller, tokens, opening.parts.policy, opening.limits, os.geteuid() == 0
+            controller,
+            tokens,
+            opening.parts.policy,
+            opening.limits,
+            os.geteuid() == 0,
+            _groups(opening.parts.quotas),
         )
         yield service, Doorkeeper(tokens, controller.time.wall, opening.admins)
-    finally:
-        store.close()
+
+
+def _groups(quotas: str | None) -> tuple[str, ...]:
+    """The groups that have a quota, in the order they were given."""
+    found = read_quotas(quotas)
+    names = found.limits if found is not None else ()
+    return tuple(name.removeprefix(GROUP) for name in names if name.startswith(GROUP))
 
 
 def prepared(folder: Path) -> Path:
@@ -74,6 +91,26 @@ def prepared(folder: Path) -> Path:
     return folder.resolve()
 
 
-def local(folder: Path, gpus: int | None) -> Executor:
-    """This machine as an engine."""
-    return Local(folder, detect(gpus, RESERVED))
+@contextmanager
+def _owned(folder: Path) -> Iterator[None]:
+    """Only one controller at a time, even where their data bases differ."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    with ExitStack() as stack:
+        stack.callback(os.close, descriptor)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                f"{folder}: another controller is using it; stop that one first"
+            ) from None
+        yield
+
+
+def slurm(options: Options) -> Engine:
+    """A cluster that Slurm runs."""
+    return lambda folder: Slurm(folder, options)
+
+
+def local(gpus: int | None) -> Engine:
+    """This machine as an engine, with so many virtual GPUs instead of real ones."""
+    return lambda folder: Local(folder, detect(gpus, RESERVED))

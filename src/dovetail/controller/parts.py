@@ -1,4 +1,4 @@
-"""From settings as a person types them to a scheduler for the machines of an engine.
+"""From settings as a person types them to a scheduler for some machines.
 
 The live counterpart of the simulator's composition: nobody knows true lengths here, so what a
 recipe leaves to an oracle is left to what owners declare.
@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dovetail.allocators import ALLOCATORS
+from dovetail.controller.machines import Machines
 from dovetail.core.claims import Curves
 from dovetail.core.protocols import JointAllocator
 from dovetail.core.scheduler import Scheduler
-from dovetail.executors.protocol import Executor
 from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
 from dovetail.model.errors import UserError
@@ -24,7 +24,7 @@ from dovetail.placements import PLACEMENTS
 from dovetail.planners import planner_for
 from dovetail.predictors import PREDICTORS
 from dovetail.profiles import catalogue
-from dovetail.recipes import policy
+from dovetail.recipes import Policy, policy
 from dovetail.speed.locality import Locality
 from dovetail.speed.sensitivity import Sensitivity
 from dovetail.tenancy.whole import Whole
@@ -33,7 +33,7 @@ KNOWING = ("oracle", "noisy")
 """Predictors that need the truth, which only a simulation has."""
 
 
-DEFAULT_POLICY = "fifo:skip=true"
+DEFAULT_POLICY = "shared"
 """What suits a box that people share."""
 
 
@@ -65,28 +65,34 @@ def read_parts(text: str) -> Parts:
     return Parts(**{**plain, "costs": Costs(**plain["costs"])})
 
 
-def cluster_of(executor: Executor) -> Cluster:
-    """The machines of an engine, with nothing on them."""
-    return Cluster(executor.nodes, dict(executor.capabilities))
+def cluster_of(machines: Machines) -> Cluster:
+    """The machines, of an engine say, with nothing on them."""
+    return Cluster(machines.nodes, dict(machines.capabilities))
+
+
+def believed(parts: Parts, chosen: Policy, told: bool = False) -> str:
+    """The predictor: where nobody is told the truth, none that needs it."""
+    text = parts.predictor or chosen.predictor
+    if told or text.partition(":")[0] not in KNOWING:
+        return text
+    if parts.predictor is not None:
+        raise UserError(f"predictor {parts.predictor} knows the future: choose another one")
+    return "history"
 
 
 def composer(
-    parts: Parts, executor: Executor, told: Callable[[int], float] | None = None
+    parts: Parts, machines: Machines, told: Callable[[int], float] | None = None
 ) -> Callable[[], Scheduler]:
     """Makes new schedulers of these parts; `told` is the truth, for tests that know it."""
     chosen = policy(parts.policy)
     allocator_text = parts.allocator or chosen.allocator
-    predictor_text = parts.predictor or chosen.predictor
-    if told is None and predictor_text.partition(":")[0] in KNOWING:
-        if parts.predictor is not None:
-            raise UserError(f"predictor {parts.predictor} knows the future: choose another one")
-        predictor_text = "declared"
+    predictor_text = believed(parts, chosen, told is not None)
     profiles = catalogue(parts.profiles)
     quotas = read_quotas(parts.quotas)
     plain = Locality(parts.span_penalty, parts.type_factors)
 
     def make() -> Scheduler:
-        cluster = cluster_of(executor)
+        cluster = cluster_of(machines)
         stated = cluster.limits_cpu and cluster.limits_memory
         allocator = ALLOCATORS.create(allocator_text)
         if not stated and (allocator.by_model or isinstance(allocator, JointAllocator)):

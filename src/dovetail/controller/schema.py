@@ -47,7 +47,7 @@ jobs = Table(
     Column("owner", Text, nullable=False, index=True),
     #: what was asked for, without secrets: this may be shown
     Column("submission", Text, nullable=False),
-    #: environment variables that are never shown
+    #: environment variables and commands that are never shown
     Column("secrets", Text, nullable=False),
     Column("state", String(16), nullable=False, index=True),
     #: why it ended the way it did, or why it is withheld
@@ -175,18 +175,29 @@ MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _to_2}
 def prepare(connection: Connection, where: str) -> None:
     """Make the tables, or bring them up to date; refuse those of a newer program."""
     metadata.create_all(connection)
-    found = connection.execute(select(meta.c.value).where(meta.c.key == "schema")).scalar()
-    if found is None:
+    version = _version(connection, where)
+    if version is None:
         connection.execute(insert(meta).values(key="schema", value=str(VERSION)))
         return
-    version = int(found)
-    if version > VERSION:
-        raise UserError(
-            f"{where}: was written by a newer Dovetail (schema {version}, this one knows "
-            f"{VERSION}); install that version, or choose another data folder"
-        )
     for step in range(version, VERSION):
         MIGRATIONS[step](connection)
     if version < VERSION:
         stored = update(meta).where(meta.c.key == "schema").values(value=str(VERSION))
         connection.execute(stored)
+
+
+def check(connection: Connection, where: str) -> None:
+    """Refuse tables that cannot be read as they are."""
+    version = _version(connection, where)
+    if version != VERSION:
+        raise UserError(f"{where}: is of an older Dovetail; start the controller once to update it")
+
+
+def _version(connection: Connection, where: str) -> int | None:
+    found = connection.execute(select(meta.c.value).where(meta.c.key == "schema")).scalar()
+    if found is not None and int(found) > VERSION:
+        raise UserError(
+            f"{where}: was written by a newer Dovetail (schema {found}, this one knows "
+            f"{VERSION}); install that version, or choose another data folder"
+        )
+    return None if found is None else int(found)

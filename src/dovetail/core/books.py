@@ -208,11 +208,9 @@ class Books(Accounts):
         job, virtual = self.jobs[action.job], action.allocation
         if self.releasing:
             virtual = releasing.without_growth(job, virtual, self.releasing)
+        assert job.allocation is not None and job.virtual is not None
         allocation = releasing.in_place(job, virtual)
-        if releasing.shrinks(job, virtual):
-            holding.occupy(self.cluster, allocation)
-        else:
-            self.cluster.take(allocation, closed_too=True)
+        holding.retake(self.cluster, job.allocation, allocation)
         if not self._whole:
             self.tenancy.resize(domain, virtual, job.id)
         job.allocation, job.virtual = allocation, virtual

@@ -25,6 +25,21 @@ def occupy(cluster: Cluster, allocation: Allocation) -> None:
             cluster.memory[part.node] -= part.memory
 
 
+def retake(cluster: Cluster, old: Allocation, new: Allocation) -> None:
+    """Take other amounts on the same devices: only what grows must be there.
+
+    A job that gives back less than others have drawn is still within its rights.
+    """
+    grown, rest = [], []
+    for before, after in zip(sorted(old.parts), sorted(new.parts), strict=True):
+        cpu = after.cpu if after.cpu > before.cpu else 0
+        memory = after.memory if after.memory > before.memory else 0
+        grown.append(after._replace(cpu=cpu, memory=memory))
+        rest.append(Part(after.node, 0, after.cpu - cpu, after.memory - memory))
+    cluster.take(new._replace(parts=tuple(grown)), closed_too=True)
+    occupy(cluster, allocation_of(tuple(rest)))
+
+
 def split(
     cluster: Cluster, wanted: Allocation, others: Iterable[Allocation]
 ) -> tuple[Allocation, Allocation]:

@@ -86,6 +86,9 @@ class Predictor(Protocol):
     def quantiles(self, spec: JobSpec, levels: Sequence[float]) -> list[float]:
         """Work that is not exceeded with each of the given probabilities."""
 
+    def knows(self, spec: JobSpec) -> bool:
+        """Is what it expects of this job more than a default?"""
+
     def learn(self, spec: JobSpec, work: float) -> None:
         """A job of known length is done."""
 

@@ -28,13 +28,6 @@ def still_held(job: Job, releasing: Releasing, limited: bool) -> frozenset[int]:
     )
 
 
-def shrinks(job: Job, wanted: Allocation) -> bool:
-    """Does a resize ask for no more of anything? Then it is legal even if others drew more."""
-    held = job.virtual
-    assert held is not None
-    return wanted.cpu <= held.cpu and wanted.memory <= held.memory
-
-
 def without_growth(job: Job, wanted: Allocation, releasing: Releasing) -> Allocation:
     """What of a resize can be had at once: no more, while a job beside it is stopping."""
     assert job.allocation is not None and job.virtual is not None

@@ -190,13 +190,17 @@ class Scheduler(Books):
         job = self.jobs.get(event.job)
         if job is None or job.id in self.leaving:
             return
-        if self._instant or job.status is WAITING or job.awaits:
+        if self._instant or job.status is WAITING or job.awaits or self._unsent(job):
             self._gave_up(job)
         elif job.status is SUSPENDED:
             self._owed.append(Stop(job.id, GIVEN_UP))
             self._gave_up(job)
         else:
             self._give_up_later(job)
+
+    def _unsent(self, job: Job) -> bool:
+        """Was its start made possible by this very batch? Then no executor has heard of it."""
+        return any(isinstance(action, Start) and action.job == job.id for action in self._owed)
 
     def _give_up_later(self, job: Job) -> None:
         """A job is over once an executor says that it let go of what it holds in fact."""
@@ -352,18 +356,24 @@ class Scheduler(Books):
         if found is None:
             return Reason("unknown", f"no job {job} is waiting or running")
         if found.withheld:
-            return Reason("withheld", "it is withheld until it is released")
+            text = "it is withheld: its owner holds it back, or it rests after a failure"
+            return Reason("withheld", text, (), "its release")
         if found.status is WAITING:
             return self.planners[found.home].explain(found, self.now)
         if found.awaits:
             names = ", ".join(self.jobs[other].spec.name for other in sorted(found.awaits))
             text = f"its devices are reserved; {names} must let go of them first"
-            return Reason("releasing", text, tuple(sorted(found.awaits)))
+            unblock = "their word that they have stopped"
+            return Reason("releasing", text, tuple(sorted(found.awaits)), unblock)
         return Reason(str(found.status), f"it is {found.status}")
 
     def snapshot(self) -> dict[str, Any]:
         """Everything needed to continue identically, as plain values."""
         return storing.snapshot(self)
+
+    def image(self) -> dict[str, Any]:
+        """The same for forks in this process, made quickly; `restore` takes it as well."""
+        return storing.image(self)
 
     def restore(self, state: dict[str, Any], anew: bool = False) -> None:
         """Continue from a snapshot; the scheduler must be new.

@@ -5,6 +5,7 @@ Cluster and views are not stored: they are rebuilt from what jobs and others hol
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 from dovetail.core import codec, holding
@@ -15,15 +16,24 @@ from dovetail.model.job import Job, Status
 from dovetail.model.plan import Resume, Start
 
 
+def image(books: Books) -> dict[str, Any]:
+    """Like `snapshot`, for forks in this process: jobs are copied and not spelled out."""
+    return {**_around(books), "jobs": [copy(job) for job in books.jobs.values()]}
+
+
 def snapshot(books: Books) -> dict[str, Any]:
     """Everything needed to continue identically."""
+    return {**_around(books), "jobs": [codec.job_to_plain(job) for job in books.jobs.values()]}
+
+
+def _around(books: Books) -> dict[str, Any]:
+    """Everything but the jobs."""
     return {
         "now": books.now,
         "wakes": list(books.wakes),
         "served": list(books.served),
         "preemptions": books.preemptions,
         "moves": books.moves,
-        "jobs": [codec.job_to_plain(job) for job in books.jobs.values()],
         "holdings": {owner: codec.to_plain(held) for owner, held in books.holdings.items()},
         "contested": {owner: codec.to_plain(held) for owner, held in books.contested.items()},
         "releasing": [[job, codec.to_plain(held)] for job, held in books.releasing.items()],
@@ -42,7 +52,7 @@ def restore(books: Books, state: dict[str, Any], anew: bool = False) -> None:
     books.wakes = list(state["wakes"])
     books.served = list(state["served"])
     books.preemptions, books.moves = state["preemptions"], state["moves"]
-    books.jobs = {job.spec.id: job for job in map(codec.job_from_plain, state["jobs"])}
+    books.jobs = {job.spec.id: job for job in map(_job, state["jobs"])}
     books.releasing = {job: codec.from_plain(Allocation, held) for job, held in state["releasing"]}
     books.leaving = set(state["leaving"])
     kinds: dict[str, type[Start] | type[Resume]] = {"Start": Start, "Resume": Resume}
@@ -67,6 +77,15 @@ def restore(books: Books, state: dict[str, Any], anew: bool = False) -> None:
     books.tenancy.restore(state.get("tenancy"))
     if not anew:
         books.predictor.restore(state["predictor"])
+
+
+def _job(stored: Job | dict[str, Any]) -> Job:
+    """A job of our own: an image may be restored from again and again."""
+    if not isinstance(stored, Job):
+        return codec.job_from_plain(stored)
+    job = copy(stored)
+    job.lane = job.entry = None
+    return job
 
 
 def _introduce(books: Books, planner: Planner, jobs: list[Job]) -> None:

@@ -91,24 +91,27 @@ class Protected(Walk):
     def explain(self, job: Job, now: float) -> Reason:
         """Devices of a job that would be displaced if it were not protected are the cause."""
         reason = super().explain(job, now)
-        if reason.cause not in ("devices", "fragmentation"):
+        if reason.cause not in ("devices", "cpu or memory", "fragmentation"):
             return reason
-        bold, until = [], {}
         self.view.now = now
-        for number, end in self._until.items():
-            other = self.view.jobs[number]
-            if end > now and other.status is RUNNING and self._would_displace(job, other):
-                bold.append((end, number))
-                until[number] = end
-        if not bold:
+        young = sorted(
+            (end, number)
+            for number, end in self._until.items()
+            if end > now and self._would_displace(job, self.view.jobs[number])
+        )
+        if not young:
             return reason
-        end, first = min(bold)
+        end, first = young[0]
         name = self.view.jobs[first].spec.name
         text = f"{reason.text}; {name} may keep its devices for {end - now:.0f} s more"
-        blockers = tuple(number for _, number in sorted(bold))
-        return Reason("min-run", text, blockers, f"{end - now:.0f} s of patience")
+        blockers = tuple(number for _, number in young)
+        return Reason(
+            "min-run", text, blockers, f"{end - now:.0f} s more, then it is weighed again"
+        )
 
     def _would_displace(self, job: Job, other: Job) -> bool:
+        if other.status is not RUNNING:
+            return False
         if self.ordering.preempt:
             return bool(self._key(job, self.view) < self._key(other, self.view))
         return other.spec.priority < job.spec.priority

@@ -16,7 +16,7 @@ from dovetail.core.lanes import Lane
 from dovetail.core.view import Amounts
 from dovetail.model.job import Job, JobSpec
 from dovetail.model.plan import Action, Reason
-from dovetail.model.quota import Limit
+from dovetail.model.quota import GROUP, Limit
 from dovetail.model.request import Request
 from dovetail.planners.reasons import describe, names_of, next_to_end
 from dovetail.planners.terms import amounts_of, held_by
@@ -44,11 +44,10 @@ class Allowance:
         """The options of a lane that none of its accounts forbids."""
         if not lane.accounts:
             return lane.options
-        return [option for option in lane.options if self.binding(lane, option) is None]
+        return [each for each in lane.options if self.binding(lane, amounts_of(each)) is None]
 
-    def binding(self, lane: Lane, option: Option) -> tuple[str, Limit] | None:
-        """The first account whose limit forbids an option."""
-        more = amounts_of(option)
+    def binding(self, lane: Lane, more: Amounts) -> tuple[str, Limit] | None:
+        """The first account whose limit forbids a job of the lane that much."""
         for name, limit in lane.accounts:
             if not _within(self._held.get(name, NONE), more, limit):
                 return name, limit
@@ -88,7 +87,7 @@ class Limited(Walk):
         alone = Allowance({})
         if refusal is not None or alone.choices(lane):
             return refusal
-        name, limit = alone.binding(lane, _smallest(lane)) or ("", Limit())
+        name, limit = alone.binding(lane, _least(lane)) or ("", Limit())
         return f"asks for {describe(request)}; {_whose(name)} is {_words(limit)} at one time"
 
     def plan(self, now: float) -> list[Action]:
@@ -146,14 +145,14 @@ class Limited(Walk):
         allowance = self.allowance()
         if not lane.options or allowance.choices(lane):
             return super().explain(job, now)
-        asked = _smallest(lane)
+        asked = _least(lane)
         name, limit = allowance.binding(lane, asked) or ("", Limit())
         used = self._used.get(name, NONE)
         text = (
             f"needs {describe(job.spec.request)}; {_whose(name)} is {_words(limit)} at one time "
-            f"and {_words(Limit(*used), limit)} of it is in use"
+            f"and {_words(Limit(*used), limit)} are in use"
         )
-        blockers = self._to_end(name, limit, amounts_of(asked))
+        blockers = self._to_end(name, limit, asked)
         unblock = f"the end of {names_of(self, blockers)}" if blockers else "a larger quota"
         return Reason("quota", text, blockers, unblock)
 
@@ -169,17 +168,14 @@ class Limited(Walk):
         return tuple(blockers) if _within(used, asked, limit) else ()
 
 
-def _smallest(lane: Lane) -> Option:
-    return min(lane.options, key=lambda option: option.milli_gpus)
+def _least(lane: Lane) -> Amounts:
+    return min(amounts_of(option) for option in lane.options)
 
 
 def _whose(name: str) -> str:
-    group = name.removeprefix("group:")
-    return (
-        f"the quota of {name or 'users without a name'}"
-        if group == name
-        else (f"the quota of group {group}")
-    )
+    if name.startswith(GROUP):
+        return f"the quota of group {name.removeprefix(GROUP)}"
+    return f"the quota of {name or 'users without a name'}"
 
 
 def _words(amounts: Limit, like: Limit | None = None) -> str:

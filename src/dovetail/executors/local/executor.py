@@ -19,14 +19,23 @@ from typing import Any
 
 from dovetail.executors.local import shim as shim_module
 from dovetail.executors.local.cores import Cores
-from dovetail.executors.local.fences import Entry, Fences, Usage, find
+from dovetail.executors.local.fences import Entry, Fences, find
 from dovetail.executors.local.folders import Folder, folder_of, remove
 from dovetail.executors.local.machine import Machine, detect
 from dovetail.executors.local.mechanism import Limits
 from dovetail.executors.local.processes import Identity, identify
 from dovetail.executors.local.run import Run
 from dovetail.executors.local.surroundings import client_folder, surroundings
-from dovetail.executors.protocol import Attempt, Ended, Executor, Launch, Report, Running, Use
+from dovetail.executors.protocol import (
+    Attempt,
+    Ended,
+    Executor,
+    Launch,
+    Report,
+    Running,
+    Usage,
+    Use,
+)
 from dovetail.model.allocation import NOTHING, Allocation, Difference, Part, allocation_of, classify
 from dovetail.model.cluster import Capabilities, Node
 from dovetail.model.errors import UserError
