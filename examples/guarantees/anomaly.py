@@ -44,9 +44,14 @@ class Watch:
     def __init__(self) -> None:
         self.bars: list[Bar] = []
         self.on: dict[int, tuple[str, float, Any]] = {}
+        #: the first one only: a second replay follows, on private clusters
+        self.scheduler: Scheduler | None = None
 
     def seen(self, scheduler: Scheduler, now: float, plan: Any) -> None:
         """Note what a plan starts and stops, and who is done."""
+        self.scheduler = self.scheduler or scheduler
+        if scheduler is not self.scheduler:
+            return
         for job, _ in scheduler.ended:
             self.close(job.id, now)
         for action in plan.actions:

@@ -16,9 +16,7 @@ import argparse
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from dovetail.metrics.records import Run
 from dovetail.metrics.summary import summarise
 from dovetail.simulator.experiment import Replay, replay
 from dovetail.traces.loader import load
@@ -98,46 +96,27 @@ def _compare(arguments: argparse.Namespace, trace: str, tenants: str, ordering: 
         )
         for kind in ("private", "shares", "cells")
     }
-    waits = {kind: _waits(run) for kind, run in runs.items()}
     print(f"\n{ordering}")
     head = ["jobs", "private", "shares", "excess", "cells", "excess"]
     print(f"  {'tenant':12}" + "".join(f" {word:>9}" for word in head))
-    for tenant, alone in sorted(waits["private"].items()):
-        row = [_mean(alone.values())]
+    results = {kind: summarise(run) for kind, run in runs.items()}
+    for tenant, alone in sorted(results["cells"]["tenants"].items()):
+        if "private_wait" not in alone:
+            continue
+        row = [alone["private_wait"]]
         for kind in ("shares", "cells"):
-            mean = _mean(waits[kind][tenant][name] for name in alone)
-            row += [mean, mean - row[0]]
-        print(f"  {tenant:12} {len(alone):9}" + "".join(f" {value:9.1f}" for value in row))
-    for kind, run in runs.items():
-        result = summarise(run)
-        worst = max(
-            waits[kind][tenant][name] - wait
-            for tenant, alone in waits["private"].items()
-            for name, wait in alone.items()
-        )
+            more = results[kind]["tenants"][tenant]["excess_wait"]
+            row += [row[0] + more, more]
+        jobs = results["private"]["tenants"][tenant]["finished"]
+        print(f"  {tenant:12} {jobs:9}" + "".join(f" {value:9.1f}" for value in row))
+    for kind, result in results.items():
         jct, use = result["jct"]["mean"], 100 * result["utilisation"]["gpu"]
+        excess = [each.get("worst_excess", 0.0) for each in result["tenants"].values()]
         print(
             f"  {kind:8} {result['jobs']['finished']} jobs, mean JCT {jct:.1f} s, "
             f"GPU use {use:.1f} %, {result['preemptions']} preemptions, "
-            f"worst excess of a job {worst:.1f} s"
+            f"worst excess of a job {max(excess):.1f} s"
         )
-
-
-def _waits(run: Run) -> dict[str, dict[str, float]]:
-    """Seconds each job of each tenant waited."""
-    records = run.records
-    records.flush()
-    found: dict[str, dict[str, float]] = {}
-    for index, name in enumerate(records.name):
-        if records.outcome[index] == 0:
-            wait = records.end[index] - records.submit[index] - records.run_time[index]
-            found.setdefault(records.tenant[index], {})[name] = wait
-    return found
-
-
-def _mean(values: Any) -> float:
-    listed = list(values)
-    return sum(listed) / len(listed) if listed else 0.0
 
 
 if __name__ == "__main__":
