@@ -29,6 +29,8 @@ from dovetail.simulator.experiment import Replay, replay
 
 SLEEPER = Path(__file__).parent / "sleeper.py"
 GPUS = 4
+MEMORY = 64
+"""MiB of a GPU's share: what others use of the machine's memory must not matter."""
 PACE = 0.02
 """Seconds between two turns of the controller."""
 BELIEVED = Costs(restart=0.3, stop=0.1)
@@ -89,7 +91,7 @@ def _drive(controller: Controller, jobs: list[Sleeper], limit: float) -> None:
 
 def _submission(job: Sleeper) -> Submission:
     command = (sys.executable, "-I", "-S", str(SLEEPER), str(job.length))
-    return Submission(command, gang(job.gpus), estimate=job.length, resumable=True)
+    return Submission(command, gang(job.gpus, memory=MEMORY), estimate=job.length, resumable=True)
 
 
 def lived(journal: Journal, lengths: list[float]) -> Lived:

@@ -47,9 +47,9 @@ def text(box: Box, job: int, attempt: int = 0) -> str:
 
 def preempted(box: Box, words: list[str], after: int) -> int:
     """A job that was stopped for a more important one after so many steps, and has ended."""
-    job = box.submit([sys.executable, *words], gpus=2, resumable=True, name="train")
+    job = box.submit([sys.executable, *words], gpus=2, memory="1G", resumable=True)
     until(lambda: (told := box.show(job).job.progress) and told.steps >= after)
-    urgent = box.submit(["sleep", "1"], gpus=2, priority="high")
+    urgent = box.submit(["sleep", "1"], gpus=2, memory="64M", priority="high")
     until(lambda: box.show(job).job.state == "waiting")
     assert "priority" in box.show(job).job.reason or urgent in box.show(job).job.blockers
     assert box.wait(urgent, PATIENCE).state == "done"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import typer
 
-from dovetail.cli import cluster, jobs, token, trace
+from dovetail.cli import answers, cluster, jobs, token, trace
 from dovetail.cli.advise import advise
 from dovetail.cli.compare import compare
 from dovetail.cli.demo import demo
@@ -30,7 +30,9 @@ LIVE: dict[str, tuple[Callable[..., None], ...]] = {
     "Jobs": (
         jobs.queue,
         jobs.show,
-        jobs.why,
+        answers.why,
+        answers.when,
+        answers.what_if,
         jobs.logs,
         jobs.cancel,
         jobs.hold,

@@ -92,10 +92,13 @@ def up(
     from dovetail.controller.api.listening import Listening  # noqa: PLC0415
     from dovetail.controller.opening import Opening  # noqa: PLC0415
     from dovetail.controller.parts import DEFAULT_POLICY, Parts  # noqa: PLC0415
+    from dovetail.model.quota import read_quotas  # noqa: PLC0415
 
     # The journal names the file: it must be found from anywhere.
     measured = None if profiles is None else str(Path(profiles).resolve())
-    parts = Parts(policy or DEFAULT_POLICY, placement, allocator, predictor, measured, quotas)
+    # What a file of quotas says is on record, so that a change of it is noticed.
+    caps = str(read_quotas(quotas)) if quotas else None
+    parts = Parts(policy or DEFAULT_POLICY, placement, allocator, predictor, measured, caps)
     named = frozenset(name.strip() for name in admins.split(",") if name.strip())
     opening = Opening(folder, parts, database, named, _settings(idle, keep))
     where = Listening(folder, os.geteuid() == 0, port, host, tls_cert, tls_key)

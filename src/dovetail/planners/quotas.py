@@ -150,7 +150,7 @@ class Limited(Walk):
         used = self._used.get(name, NONE)
         text = (
             f"needs {describe(job.spec.request)}; {_whose(name)} is {_words(limit)} at one time "
-            f"and {_words(Limit(*used), limit)} of it is in use"
+            f"and {_words(Limit(*used), limit)} are in use"
         )
         blockers = self._to_end(name, limit, asked)
         unblock = f"the end of {names_of(self, blockers)}" if blockers else "a larger quota"

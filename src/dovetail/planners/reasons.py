@@ -14,7 +14,7 @@ from dovetail.core.lanes import Lane
 from dovetail.model.cluster import Cluster
 from dovetail.model.job import Job
 from dovetail.model.plan import Reason
-from dovetail.model.request import Request
+from dovetail.model.request import WHOLE, Request
 
 if TYPE_CHECKING:
     from dovetail.planners.walk import Walk
@@ -39,8 +39,18 @@ def describe(request: Request) -> str:
     groups = request.alternatives[0].groups
     cpu = sum(group.most * (group.each.cpu or 0) for group in groups)
     memory = sum(group.most * (group.each.memory or 0) for group in groups)
-    extras = [f"{cpu / 1000:g} cores"] * bool(cpu) + [f"{memory / 1024:g} GiB"] * bool(memory)
+    cores = f"{cpu / 1000:g} core{'' if cpu <= 1000 else 's'}"
+    extras = [cores] * bool(cpu) + [f"{memory / 1024:g} GiB"] * bool(memory)
+    if not milli:
+        return " and ".join(extras) or "no GPU"
     return f"{text} with {' and '.join(extras)}" if extras else text
+
+
+def short_of_amounts(request: Request) -> str:
+    """What is said when it is not GPUs that are missing."""
+    if not request.milli_gpus:
+        return f"needs {describe(request)}; no node has that much CPU and memory free"
+    return f"needs {describe(request)}; enough GPUs are free, but not with that much CPU and memory"
 
 
 def explain_waiting(walk: Walk, job: Job) -> Reason:
@@ -61,8 +71,10 @@ def explain_waiting(walk: Walk, job: Job) -> Reason:
         return Reason("devices", text, _enough(running, missing), unblock)
     unblock = f"the end of {names_of(walk, ends)}"
     if _fits_without_cpu_and_memory(walk, lane):
-        text = f"needs {asked}; enough GPUs are free, but not with that much CPU and memory"
-        return Reason("cpu or memory", text, ends, unblock)
+        return Reason("cpu or memory", short_of_amounts(job.spec.request), ends, unblock)
+    if 0 < job.spec.request.milli_gpus < WHOLE:
+        text = f"needs {asked}; no GPU has that much left"
+        return Reason("devices", text, ends, unblock)
     text = f"needs {asked}; {cluster.idle} GPUs are free, but not where it could use them"
     return Reason("fragmentation", text, ends, unblock)
 
@@ -109,9 +121,10 @@ def _held_by_order(walk: Walk, job: Job) -> Reason:
         for entry in lane.in_order()
         if entry < job.entry and entry[3] is not job
     ]
-    if not ahead:
+    first = min(ahead)[3] if ahead else None
+    if first is None or (walk.ordering.skip and not first.impatient):
+        # Who looks past misfits lets nobody wait for the order alone.
         return Reason("next", "it fits and starts with the next decision", (), "the next decision")
-    first = min(ahead)[3]
     name = first.spec.name
     if first.impatient:
         text = f"it fits, but {name} has lost its patience and would be delayed"
