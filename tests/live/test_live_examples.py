@@ -132,7 +132,7 @@ def test_what_to_install_is_said_in_a_sentence(tmp_path: Path) -> None:
 @pytest.mark.real
 @pytest.mark.skipif(not TORCH, reason="PyTorch is not installed")
 def test_a_pytorch_loop_is_stopped_with_a_checkpoint_and_goes_on_from_there(box: Box) -> None:
-    job = preempted(box, [str(EXAMPLES / "train_torch.py"), "--epochs", "400"], after=500)
+    job = preempted(box, [str(EXAMPLES / "train_torch.py"), "--epochs", "20"], after=200)
     saved = re.search(r"saved at step (\d+)", text(box, job, 1))
     assert saved is not None
     assert f"resumed at step {saved[1]}\n" in text(box, job, 2)
