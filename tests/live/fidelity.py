@@ -20,6 +20,7 @@ from dovetail.controller.loop import Controller
 from dovetail.controller.opening import Opening, opened
 from dovetail.controller.parts import Parts
 from dovetail.controller.submission import Submission
+from dovetail.executors.local import Local, detect
 from dovetail.metrics.summary import summarise
 from dovetail.model.costs import Costs
 from dovetail.model.event import Finished, Started, Stopped, Submitted
@@ -73,9 +74,13 @@ class Lived:
 def live(folder: Path, policy: str, jobs: list[Sleeper], limit: float) -> Lived:
     """Run the jobs for real."""
     parts = Parts(policy, predictor="declared", costs=BELIEVED)
-    with opened(Opening(folder, parts, gpus=GPUS)) as (service, _):
+    with opened(Opening(folder, parts), _engine) as (service, _):
         _drive(service.controller, jobs, limit)
         return lived(service.controller.journal, [job.length for job in jobs])
+
+
+def _engine(folder: Path) -> Local:
+    return Local(folder, detect(GPUS))
 
 
 def _drive(controller: Controller, jobs: list[Sleeper], limit: float) -> None:
