@@ -31,7 +31,7 @@ from dovetail.model.live import (
 ENDED = frozenset({"done", "failed", "cancelled", "rejected"})
 HOLDS = 30.0
 """Seconds the controller holds a request that waits."""
-PAGE = 1000
+PAGE = 500
 """Jobs the controller puts into one answer."""
 
 Value = TypeVar("Value")
