@@ -68,22 +68,6 @@ def show(job: Job, data_dir: DataDir = None, as_json: AsJson = False) -> None:
         console().print(*detail_tables(detail, now()), sep="\n")
 
 
-def why(job: Job, data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Say why a job waits: the one cause, and what would unblock it."""
-    with box(data_dir) as found:
-        for member in found.members(job):
-            told = found.show(member.id).job
-            if as_json:
-                print_json(told)
-                continue
-            reason = told.reason or f"it is {told.state}"
-            typer.echo(printable(f"job {told.id} ({told.name}) is {told.state}: {reason}."))
-            if told.blockers:
-                typer.echo(f"In its way: {', '.join(f'job {each}' for each in told.blockers)}.")
-            if told.unblock:
-                typer.echo(printable(f"It would be unblocked by: {told.unblock}."))
-
-
 def logs(
     job: Job,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until it ends.")] = False,

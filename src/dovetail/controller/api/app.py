@@ -8,7 +8,17 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from dovetail import __version__
-from dovetail.controller.api import account, cluster, explained, feed, history, jobs, meters, series
+from dovetail.controller.api import (
+    account,
+    answers,
+    cluster,
+    explained,
+    feed,
+    history,
+    jobs,
+    meters,
+    series,
+)
 from dovetail.controller.api.door import Door
 from dovetail.controller.api.people import Doorkeeper
 from dovetail.controller.api.refusing import Refused
@@ -48,7 +58,7 @@ def make_app(service: Service, keeper: Doorkeeper) -> FastAPI:
     series.attach(app, service, feed.attach(app, service, keeper))
     meters.attach(app, service)
     app.include_router(meters.router)
-    for module in (jobs, history, cluster, account, feed, series, explained):
+    for module in (jobs, history, cluster, account, feed, series, explained, answers):
         app.include_router(module.router, prefix=f"/{VERSION}", responses=SAID)  # type: ignore[arg-type]
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(UserError, _wrong)
