@@ -329,8 +329,11 @@ def test_signals_end_a_controller_in_order(tmp_path: Path, number: int) -> None:
     with process.box() as box:
         job = box.submit(["sleep", "60"])
         until(lambda: box.show(job).job.state == "running")
+        box.wait(box.submit(["false", "--password", "s3cret"], secrets={"A": "s3cret"}))
     process.process.send_signal(number)
     assert process.wait() == 0
+    assert "failed: exit code 1" in process.said()
+    assert "s3cret" not in process.said()
     assert "Traceback" not in process.said()
     assert "The controller has ended; jobs that run go on." in process.said()
     after = Process(tmp_path / "box")
