@@ -17,7 +17,7 @@ from statistics import mean
 from dovetail.controller.commands import Submit
 from dovetail.controller.journal import Journal
 from dovetail.controller.loop import Controller
-from dovetail.controller.opening import Opening, opened
+from dovetail.controller.opening import Opening, local, opened
 from dovetail.controller.parts import Parts
 from dovetail.controller.submission import Submission
 from dovetail.metrics.summary import summarise
@@ -71,7 +71,7 @@ class Lived:
 def live(folder: Path, policy: str, jobs: list[Sleeper], limit: float) -> Lived:
     """Run the jobs for real."""
     parts = Parts(policy, predictor="declared", costs=BELIEVED)
-    with opened(Opening(folder, parts, gpus=GPUS)) as (service, _):
+    with opened(Opening(folder, parts), local(GPUS)) as (service, _):
         _drive(service.controller, jobs, limit)
         return lived(service.controller.journal, [job.length for job in jobs])
 
