@@ -73,8 +73,9 @@ function title(job, mine, reload) {
   return [
     h("nav", { class: "crumbs", "aria-label": "Where" }, h("a", { href: "#/jobs", text: "Jobs" }), ` / ${job.array ? `${job.array}.${job.index}` : job.id}`),
     heading(job.name, badge(job.state), h("div", { class: "row verbs" }, verbs)),
-    job.reason && job.reason !== `it is ${job.state}` ? h("p", { class: `reason ${job.state}` }, job.reason, job.unblock ? h("span", { class: "quiet", text: ` — ${job.unblock}` }) : null,
-      job.blockers?.length ? h("span", {}, " In front: ", job.blockers.slice(0, 8).flatMap((id) => [h("a", { href: `#/jobs/${id}`, text: id }), " "])) : null) : null,
+    job.reason && job.reason !== `it is ${job.state}` ? h("div", { class: `reason ${job.state}` }, h("p", { text: capital(job.reason) }),
+      job.unblock || job.blockers?.length ? h("p", { class: "quiet" }, job.unblock ? `What would do: ${job.unblock}. ` : null,
+        job.blockers?.length ? ["In the way: ", job.blockers.slice(0, 8).flatMap((id) => [h("a", { href: `#/jobs/${id}`, text: id }), " "]), job.blockers.length > 8 ? `and ${job.blockers.length - 8} more` : null] : null) : null) : null,
     total ? h("div", { class: "progress-line" },
       h("progress", { max: total, value: steps, "aria-label": "Progress" }), h("span", { text: `${percent(steps, total)} · ${count(steps)} of ${count(total)} steps${rate ? ` · ${number(rate)} a second · ${span((total - steps) / rate)} left` : ""}` })) : null,
   ];
@@ -106,6 +107,8 @@ function factsOf({ job, directory, environment, hidden }, estimate) {
 }
 
 const chance = (estimate) => h("span", { class: "quiet", text: `, ${percent(estimate.chance, 1)} sure` });
+
+const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
 const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
