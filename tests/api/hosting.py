@@ -162,7 +162,7 @@ class Process:
     def __init__(self, folder: Path, *options: object) -> None:
         self.folder = folder
         log = folder.parent / f"{folder.name}.log"
-        with open(log, "ab") as said:
+        with open(log, "wb") as said:
             self.process = subprocess.Popen(
                 command("up", "--data-dir", folder, "--gpus", 4, *options),
                 stdout=said,

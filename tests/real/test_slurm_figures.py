@@ -3,81 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from statistics import mean, median, quantiles
 
 import pytest
-from slurm_controller import parts_of, submission
+from slurm_driven import driven
 from slurm_lab import SlurmLab
 from slurm_show import Show
 from slurm_workload import Task, workload
 
-from dovetail.controller.commands import Submit
-from dovetail.controller.journal import Journal
-from dovetail.controller.loop import Controller
-from dovetail.controller.parts import composer
-from dovetail.controller.store import Store
-from dovetail.executors.slurm import Options, Slurm
 from dovetail.metrics.columns import columns
-from dovetail.model.event import Event, Started
-from dovetail.model.plan import Plan
 from dovetail.simulator.experiment import Replay, replay
 
 pytestmark = pytest.mark.real
 
 CLUSTER = "8x4,cpus=12,mem=128"
-
-
-class Driven:
-    """A controller over Slurm whose turns a test makes."""
-
-    def __init__(self, lab: SlurmLab, store: Store) -> None:
-        self.folder = lab.folder / f"driven-{time.monotonic_ns()}"
-        self.states = self.folder / "states"
-        self.states.mkdir(parents=True)
-        self.executor = Slurm(self.folder / "data", Options())
-        parts = parts_of("fifo:skip=true")
-        make = composer(parts, self.executor)
-        self.controller = Controller(make, Journal(store), self.executor, parts=parts)
-        self.controller.watch = self.note
-        self.started: dict[int, float] = {}
-        self.submitted: dict[int, float] = {}
-
-    def note(self, now: float, events: list[Event], plan: Plan) -> None:
-        for event in events:
-            if isinstance(event, Started):
-                self.started[event.job] = time.monotonic()
-
-    def submit(self, tasks: list[Task]) -> None:
-        first = self.controller.roster.next_id
-        numbered = list(enumerate(tasks, first))
-        self.submitted.update(dict.fromkeys([n for n, _ in numbered], time.monotonic()))
-        self.controller.post(Submit(tuple(submission(n, t, self.states) for n, t in numbered)))
-
-    def until(self, fact: Callable[[], bool], limit: float = 120.0) -> None:
-        deadline = time.monotonic() + limit
-        while not fact():
-            assert time.monotonic() < deadline
-            self.controller.turn()
-            time.sleep(0.02)
-
-    def latencies(self) -> list[float]:
-        return [self.started[number] - at for number, at in self.submitted.items()]
-
-
-@contextmanager
-def driven(lab: SlurmLab, monkeypatch: pytest.MonkeyPatch) -> Iterator[Driven]:
-    monkeypatch.setenv("SLURM_CONF", str(lab.conf))
-    store = Store(f"sqlite:///{lab.folder}/driven-{time.monotonic_ns()}.db")
-    found = Driven(lab, store)
-    try:
-        yield found
-    finally:
-        found.executor.close()
-        store.close()
-        lab.quiet()
 
 
 def test_a_job_runs_within_three_seconds_of_its_submission(

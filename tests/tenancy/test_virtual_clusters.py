@@ -236,3 +236,50 @@ def test_tenants_can_be_in_the_cluster_file_with_types_and_racks(tmp_path: Path)
     begun = dict(zip(records.name, records.first_start, strict=True))
     assert {name: begun[name] for name in "rnvw"} == {"r": 0, "n": 0, "v": 0, "w": 5}
     assert OUTCOMES[records.outcome[records.name.index("x")]] == "rejected"
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_everybody_is_served_by_number(tmp_path: Path, tenants: str, policy: str) -> None:
+    trace = workload(tmp_path / "jobs.csv", 6, lent=0)
+    assert len(ends(f"shares:{tenants}", trace, policy)) == 80
+
+
+def shares(tmp_path: Path, jobs: str, owners: str, cluster: str = "1x4") -> dict[str, Any]:
+    """First start and end of jobs given as `name tenant gpus@submit+length`."""
+    lines = ["job_id,submit_time,gpus,duration,tenant"]
+    for job in jobs.split(","):
+        name, tenant, rest = job.split()
+        gpus, times = rest.split("@")
+        submit, length = times.split("+")
+        lines.append(f"{name},{submit},{gpus},{length},{tenant}")
+    trace, path = tmp_path / "jobs.csv", tmp_path / "owners.toml"
+    trace.write_text("\n".join(lines) + "\n")
+    tables = [owner.split() for owner in owners.split(",")]
+    path.write_text("".join(f'[[tenants]]\nname = "{n}"\ngpus = {g}\n' for n, g in tables))
+    return ends(f"shares:{path}", str(trace), "fifo:skip=true", cluster=cluster)
+
+
+def test_what_is_idle_is_borrowed_and_reclaimed(tmp_path: Path) -> None:
+    # x borrows two of b's; b takes both back, and x goes on when they are idle again.
+    found = shares(tmp_path, "w a 2@0+100,x a 2@0+10,y b 2@5+20", "a 2,b 2")
+    assert found == {"w": (0, 100), "x": (0, 30), "y": (5, 25)}
+
+
+def test_who_is_within_its_number_is_left_alone(tmp_path: Path) -> None:
+    found = shares(tmp_path, "w a 2@0+10,y b 3@5+20", "a 2,b 2")
+    assert found == {"w": (0, 10), "y": (10, 30)}
+
+
+def test_numbers_of_a_group_hold_for_its_members_together(tmp_path: Path) -> None:
+    # With x the org has its two, so y of another team only borrows, and gives way to z.
+    jobs = "x org/a 2@0+50,y org/b 2@1+30,z c 2@10+20"
+    found = shares(tmp_path, jobs, "c 2,org 2,org/a 2,org/b 2")
+    assert found == {"x": (0, 50), "z": (10, 30), "y": (1, 51)}
+
+
+def test_who_used_less_is_asked_first(tmp_path: Path) -> None:
+    # Both want the one GPU that c leaves idle at 100, and b has used less until then.
+    jobs = "l c 1@0+100,k c 1@0+300,u a 1@0+300,m b 1@50+300,v a 1@90+10,w b 1@90+10"
+    found = shares(tmp_path, jobs, "c 2,a 1,b 1")
+    assert found["w"] == (100, 110)
+    assert found["v"] == (110, 120)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import typer
 
-from dovetail.cli import cluster, jobs, token, trace
+from dovetail.cli import answers, cluster, jobs, token, trace
 from dovetail.cli.advise import advise
 from dovetail.cli.compare import compare
 from dovetail.cli.demo import demo
@@ -15,6 +15,7 @@ from dovetail.cli.profile import profile
 from dovetail.cli.replay import replay
 from dovetail.cli.simulate import policies, simulate
 from dovetail.cli.submit import submit
+from dovetail.cli.unit import unit
 from dovetail.cli.up import down, up
 
 app = typer.Typer(
@@ -25,11 +26,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 LIVE: dict[str, tuple[Callable[..., None], ...]] = {
-    "Controller": (up, down, replay, doctor),
+    "Controller": (up, down, unit, replay, doctor),
     "Jobs": (
         jobs.queue,
         jobs.show,
-        jobs.why,
+        answers.why,
+        answers.when,
+        answers.what_if,
         jobs.logs,
         jobs.cancel,
         jobs.hold,

@@ -95,13 +95,15 @@ def prepared(folder: Path) -> Path:
 def _owned(folder: Path) -> Iterator[None]:
     """Only one controller at a time, even where their data bases differ."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with ExitStack() as stack:
+        stack.callback(os.close, descriptor)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                f"{folder}: another controller is using it; stop that one first"
+            ) from None
         yield
-    except BlockingIOError:
-        raise UserError(f"{folder}: another controller is using it; stop that one first") from None
-    finally:
-        os.close(descriptor)
 
 
 def slurm(options: Options) -> Engine:

@@ -201,7 +201,7 @@ class Books(Accounts):
             self._count(job, job.allocation)
         self.cluster.release(job.allocation)
         if not self._whole:
-            self.tenancy.view(job.home).release(job.virtual)
+            self.tenancy.loosen(job.home, job.virtual, job.id)
 
     def _resize(self, domain: int, action: Change) -> Action:
         """Second half: the job has its new amounts and another rate."""
@@ -212,7 +212,7 @@ class Books(Accounts):
         allocation = releasing.in_place(job, virtual)
         holding.retake(self.cluster, job.allocation, allocation)
         if not self._whole:
-            holding.retake(self.tenancy.view(domain), job.virtual, virtual)
+            self.tenancy.resize(domain, virtual, job.id)
         job.allocation, job.virtual = allocation, virtual
         job.rate = self.speed.rate(job.spec, allocation, self.cluster)
         self._due[domain].resized(job, self.now)
@@ -233,11 +233,13 @@ class Books(Accounts):
             return allocation
         bound = self.tenancy.bind(job.home, allocation, job.id)
         if isinstance(bound, str):
+            self._tell_touched()
             raise Refused(bound)
         for victim in bound.victims:
             stop = Stop(victim, RECLAIMED)
             self._stop(stop)
             self._evicted.append(stop)
+            self._again[self.jobs[victim].home] = None
         if self.tenancy.touched:
             self._tell_touched()
         return bound.allocation

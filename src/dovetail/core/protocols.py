@@ -127,6 +127,9 @@ class Tenancy(Protocol):
     def domain(self, spec: JobSpec) -> int | str:
         """The domain a job plans in, or the reason why it has none."""
 
+    def turns(self, domains: list[int], now: float) -> Sequence[int]:
+        """The order in which domains are asked for their plans at one moment."""
+
     def view(self, domain: int) -> Cluster:
         """The cluster as this domain sees it; planners read it, only the tenancy changes it."""
 
@@ -145,6 +148,12 @@ class Tenancy(Protocol):
     def release(self, domain: int, allocation: Allocation, job: int) -> None:
         """Give a job's allocation, in the terms of the view, back to the view."""
 
+    def loosen(self, domain: int, allocation: Allocation, job: int) -> None:
+        """A job's CPU and memory are free in its view for the moment; its devices stay its own."""
+
+    def resize(self, domain: int, allocation: Allocation, job: int) -> None:
+        """It has these amounts on its devices."""
+
     def virtual(self, domain: int, allocation: Allocation) -> Allocation:
         """A physical allocation of the domain in the terms of its view."""
 
@@ -162,6 +171,12 @@ class Tenancy(Protocol):
 
     def validate(self) -> None:
         """Check that views and whatever else is kept are in order."""
+
+    def snapshot(self) -> Any:
+        """What cannot be rebuilt from who holds what, as plain values."""
+
+    def restore(self, state: Any) -> None:
+        """Take back what `snapshot` gave."""
 
 
 class Planner(Protocol):

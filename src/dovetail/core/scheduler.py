@@ -21,6 +21,8 @@ from dovetail.model.plan import EMPTY, Action, Change, Plan, Reason, Reject, Res
 
 DONE = Status.DONE
 SAME_DEVICES = (Difference.NONE, Difference.IN_PLACE)
+AGAIN = 4
+"""How often, on average, domains are asked once more in one step because others touched them."""
 GIVEN_UP = "its owner gave it up"
 
 _new = tuple.__new__
@@ -47,9 +49,11 @@ class Scheduler(Books):
             wake = self.wakes[0] = sole.wake_at() if sole.timed else None
         else:
             self._again.clear()
-            for domain, planner in list(self._due.items()):
-                actions += self._ask(domain, planner)
-            while self._again:
+            for domain in self.tenancy.turns(list(self._due), now):
+                actions += self._ask(domain, self._due[domain])
+            patience = AGAIN * len(self.planners)
+            while self._again and patience:
+                patience -= 1
                 domain, _ = self._again.popitem()
                 actions += self._ask(domain, self._planner(domain))
             self._due = {}
@@ -85,7 +89,8 @@ class Scheduler(Books):
             if home not in recorded:
                 raise Unlike(f"at {now} nobody was asked about {action}")
             recorded[home].append(self._in_view(home, action))
-        for domain, planner in list(self._due.items()):
+        for domain in self.tenancy.turns(list(self._due), now):
+            planner = self._due[domain]
             planner.follow(now, recorded[domain])
             if recorded[domain]:
                 self._carry_out(domain, recorded[domain])

@@ -121,9 +121,10 @@ def _held_by_order(walk: Walk, job: Job) -> Reason:
         for entry in lane.in_order()
         if entry < job.entry and entry[3] is not job
     ]
-    if not ahead:
+    first = min(ahead)[3] if ahead else None
+    if first is None or (walk.ordering.skip and not first.impatient):
+        # Who looks past misfits lets nobody wait for the order alone.
         return Reason("next", "it fits and starts with the next decision", (), "the next decision")
-    first = min(ahead)[3]
     name = first.spec.name
     if first.impatient:
         text = f"it fits, but {name} has lost its patience and would be delayed"

@@ -76,14 +76,20 @@ class Replay:
     quotas: str | None = None
 
 
-def replay(settings: Replay, progress: Progress | None = None) -> Run:
-    """Run one simulation from settings to result."""
+def replay(
+    settings: Replay,
+    progress: Progress | None = None,
+    *,
+    trace: Trace | None = None,
+    spec: ClusterSpec | None = None,
+) -> Run:
+    """Run one simulation from settings to result; trace and cluster may have been read already."""
     wall, cpu = time.perf_counter(), time.process_time()
-    spec = read_spec(settings.cluster)
+    spec = spec or read_spec(settings.cluster)
     cluster = spec.cluster
     policy(settings.policy)
     measure = _window(settings.measure)
-    trace = load(
+    trace = trace or load(
         settings.trace,
         format=settings.format,
         start=settings.start,

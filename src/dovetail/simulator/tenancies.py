@@ -16,12 +16,13 @@ from dovetail.model.cluster import Cluster, Node
 from dovetail.model.errors import UserError
 from dovetail.model.job import JobSpec
 from dovetail.tenancy.cells.clusters import VirtualClusters
-from dovetail.tenancy.cells.config import layout_for
+from dovetail.tenancy.cells.config import layout_for, owned_gpus
 from dovetail.tenancy.contracts import read_contracts
 from dovetail.tenancy.partitions import Partitions, dealt
+from dovetail.tenancy.shares import Shares
 from dovetail.tenancy.whole import Whole
 
-KINDS = ("cells", "private")
+KINDS = ("cells", "private", "shares")
 
 COLUMNS: dict[str, Callable[[JobSpec], str]] = {
     "vc": lambda spec: spec.tenant,
@@ -60,7 +61,10 @@ def tenancy_for(settings: Settings, cluster: Cluster) -> tuple[Tenancy, Cluster]
     if not path and not settings.cluster.endswith(".toml"):
         raise UserError(f"--tenancy {kind}: say whose cells, as in {kind}:tenants.toml")
     contracts = read_contracts(path or settings.cluster)
-    cells = VirtualClusters(cluster, layout_for(cluster, contracts))
+    layout = layout_for(cluster, contracts)
+    if kind == "shares":
+        return Shares(cluster, owned_gpus(layout)), cluster
+    cells = VirtualClusters(cluster, layout)
     if kind == "private":
         return _private(cells, cluster)
     return cells, cluster

@@ -7,6 +7,7 @@ so binding changes node numbers. Jobs of tenants without a partition are refused
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from dovetail.core.holding import occupy
 from dovetail.core.protocols import Bound
@@ -44,6 +45,10 @@ class Partitions:
         name = self._column(spec)
         return self._index.get(name, f"no partition is named {name!r}")
 
+    def turns(self, domains: list[int], now: float) -> Sequence[int]:
+        """As they come: nobody has what another could use."""
+        return domains
+
     def view(self, domain: int) -> Cluster:
         """The nodes of one partition."""
         return self._views[domain]
@@ -59,6 +64,14 @@ class Partitions:
     def release(self, domain: int, allocation: Allocation, job: int) -> None:
         """Give it back to the partition."""
         self._views[domain].release(allocation)
+
+    def loosen(self, domain: int, allocation: Allocation, job: int) -> None:
+        """Free its amounts in the view."""
+        self._views[domain].release(allocation)
+
+    def resize(self, domain: int, allocation: Allocation, job: int) -> None:
+        """Take its new amounts in the view."""
+        occupy(self._views[domain], allocation)
 
     def virtual(self, domain: int, allocation: Allocation) -> Allocation:
         """Physical nodes in the numbers of the partition."""
@@ -90,6 +103,13 @@ class Partitions:
         """Check the views."""
         for view in self._views:
             view.validate()
+
+    def snapshot(self) -> Any:
+        """Who holds what says it all."""
+        return None
+
+    def restore(self, state: Any) -> None:
+        """Nothing to take back."""
 
     def _owner(self, node: int) -> list[tuple[Cluster, int]]:
         pairs = zip(self._views, self._numbers, strict=True)

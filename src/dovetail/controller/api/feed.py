@@ -15,6 +15,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 
 from dovetail.controller import board, reading
+from dovetail.controller.api.jobs import shown
 from dovetail.controller.api.people import Anyone, Doorkeeper
 from dovetail.controller.api.refusing import Refused
 from dovetail.controller.api.service import Served, Service
@@ -151,8 +152,10 @@ async def reasons(
     """Why these jobs wait, in words; those that have ended are left out."""
     numbers = [int(each) for each in jobs.split(",")][:MOST_ASKED]
     controller = service.controller
-    alive = [number for number in numbers if number in controller.roster]
-    return {number: reading.describe(controller, number).reason for number in alive}
+    alive = [
+        reading.describe(controller, number) for number in numbers if number in controller.roster
+    ]
+    return {job.id: shown(job, person).reason for job in alive}
 
 
 def _message(kind: str, value: Any) -> bytes:

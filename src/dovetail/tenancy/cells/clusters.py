@@ -10,7 +10,9 @@ while they use the cell, and what is lent of it goes with the devices.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+from dovetail.core.holding import occupy
 from dovetail.core.protocols import Bound
 from dovetail.core.registry import nearest
 from dovetail.model.allocation import Allocation, Part, allocation_of
@@ -104,6 +106,10 @@ class VirtualClusters:
             return self._index[path]
         hint = nearest(spec.tenant, list(self.domains[:-1]))
         return f"no tenant is called {spec.tenant!r}{hint}"
+
+    def turns(self, domains: list[int], now: float) -> Sequence[int]:
+        """Owners first, then who lives on what they leave."""
+        return sorted(domains, key=self._lent.__eq__)
 
     def view(self, domain: int) -> Cluster:
         """A private cluster of the tenant's shape, or the hardware without what owners use."""
@@ -232,6 +238,15 @@ class VirtualClusters:
             for part in self._parts(left):
                 self._views[self._lent].release(allocation_of((part,)))
 
+    def loosen(self, domain: int, allocation: Allocation, job: int) -> None:
+        """Free its amounts in the view."""
+        self._views[domain].release(allocation)
+
+    def resize(self, domain: int, allocation: Allocation, job: int) -> None:
+        """Take its new amounts in the view."""
+        occupy(self._views[domain], allocation)
+        self._held[job] = self._held[job][0], allocation, self._held[job][2]
+
     def virtual(self, domain: int, allocation: Allocation) -> Allocation:
         """Hardware that is bound, in the terms of its tenant's view."""
         if domain == self._lent:
@@ -304,6 +319,13 @@ class VirtualClusters:
                 for device, leaf in enumerate(leaves):
                     used = self._views[domain].share_of(node, device)[0] < 1000
                     assert used == (leaf.charged is not None), f"{leaf} differs from its view"
+
+    def snapshot(self) -> Any:
+        """Who holds what says it all."""
+        return None
+
+    def restore(self, state: Any) -> None:
+        """Nothing to take back."""
 
 
 def _bits(mask: int) -> Iterator[int]:

@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from dovetail.core.registry import nearest
 from dovetail.model.cluster import Cluster, Node
 from dovetail.model.errors import UserError
-from dovetail.tenancy.cells.layout import CellType, Layout, Owned, PhysicalSpec, TenantSpec
+from dovetail.tenancy.cells.layout import (
+    CellType,
+    Layout,
+    Owned,
+    PhysicalSpec,
+    TenantSpec,
+    chain_of,
+)
 from dovetail.tenancy.contracts import Contract, Holding
 
 
@@ -41,6 +48,18 @@ def layout_for(cluster: Cluster, contracts: Sequence[Contract]) -> Layout:
         for c in contracts
     )
     return Layout(types, tuple(top for kind in kinds for top in kind.tops), tenants)
+
+
+def owned_gpus(layout: Layout) -> dict[str, int]:
+    """How many GPUs each tenant owns in all."""
+    return {
+        tenant.name: sum(
+            owned.number * chain.leaves[chain.levels[owned.path[-1]]]
+            for owned in tenant.cells
+            for chain in [chain_of(owned.path[0], layout.types)]
+        )
+        for tenant in layout.tenants
+    }
 
 
 def _alike(cluster: Cluster) -> dict[str, list[Node]]:
