@@ -9,7 +9,6 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from dovetail.answers.when import when as estimates
 from dovetail.controller.api.explained import parts_of
 from dovetail.controller.api.jobs import Reference, single
 from dovetail.controller.api.people import Anyone
@@ -59,22 +58,7 @@ async def when(reference: Reference, person: Anyone, service: Served) -> Estimat
     if live is None or number not in controller.scheduler.jobs:
         state = "has ended" if live is None else "is held or waits for other jobs"
         raise Refused(409, f"job {reference} {state}: when it starts is not known")
-    told = frozenset(
-        each.id
-        for each in controller.roster.values()
-        if each.progress is not None and each.progress.total and each.progress.rate > 0
-    )
-    async with service.looking_ahead:
-        found = await asyncio.to_thread(
-            estimates,
-            controller.scheduler.image(),
-            controller.make,
-            controller.time.now(),
-            [number],
-            wake_at=controller.wake_at,
-            told=told.__contains__,
-        )
-    return found[number]
+    return (await service.estimating.estimate([number]))[0]
 
 
 @router.post("/what-if")
