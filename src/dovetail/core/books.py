@@ -95,6 +95,10 @@ class Books(Accounts):
         self.leaving.discard(job.id)
         self.ended.append((job, reason))
 
+    def _unsent(self, job: Job) -> bool:
+        """Was its start made possible by this very batch? Then no executor has heard of it."""
+        return any(isinstance(action, Start) and action.job == job.id for action in self._owed)
+
     def _still_due(self, action: Action) -> bool:
         """Has the job of a dispatched start not let go again within the same batch?"""
         if not isinstance(action, Start | Resume):

@@ -198,10 +198,6 @@ class Scheduler(Books):
         else:
             self._give_up_later(job)
 
-    def _unsent(self, job: Job) -> bool:
-        """Was its start made possible by this very batch? Then no executor has heard of it."""
-        return any(isinstance(action, Start) and action.job == job.id for action in self._owed)
-
     def _give_up_later(self, job: Job) -> None:
         """A job is over once an executor says that it let go of what it holds in fact."""
         self.leaving.add(job.id)
