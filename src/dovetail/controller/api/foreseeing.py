@@ -1,18 +1,12 @@
-"""When jobs start and end, for one and for all who wait.
-
-Looking ahead is work: it is done in another thread, one question at a time, and what was found for
-the whole queue is told to everybody for a while.
-"""
+"""When jobs start and end, for all who wait: what was found is told to everybody for a while."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, FastAPI, Request
 
-from dovetail.answers.when import when
 from dovetail.controller.api.people import Anyone
 from dovetail.controller.api.service import Served, Service
 from dovetail.controller.loop import Controller
@@ -26,42 +20,25 @@ MOST = 500
 router = APIRouter(tags=["answers"])
 
 
-async def foresee(service: Service, numbers: Sequence[int]) -> dict[int, Estimate]:
-    """Estimates for jobs that the scheduler knows; whoever calls holds the lock."""
-    controller = service.controller
-    told = frozenset(
-        each.id
-        for each in controller.roster.values()
-        if each.progress is not None and each.progress.total and each.progress.rate > 0
-    )
-    return await asyncio.to_thread(
-        when,
-        controller.scheduler.image(),
-        controller.make,
-        controller.time.now(),
-        numbers,
-        wake_at=controller.wake_at,
-        told=told.__contains__,
-    )
-
-
 class Outlook:
     """What was last found for the queue."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        #: who comes while others are answered gets the same answer
+        self._asked = asyncio.Lock()
         self._at = float("-inf")
         self._found: dict[int, Estimate] = {}
 
     async def queue(self) -> dict[int, Estimate]:
         """For all who wait, the first ones of them; at most so old."""
         controller = self._service.controller
-        async with self._service.looking_ahead:
+        async with self._asked:
             now = controller.time.now()
             if now - self._at >= FRESH:
                 waiting = _waiting(controller)
-                self._found = await foresee(self._service, waiting) if waiting else {}
-                self._at = now
+                found = await self._service.estimating.estimate(waiting) if waiting else []
+                self._found, self._at = dict(zip(waiting, found, strict=True)), now
         return self._found
 
 

@@ -13,6 +13,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from dovetail.controller.commands import Cancel, Drain, Undrain
+from dovetail.controller.estimating import Estimating
 from dovetail.controller.journal import Entry
 from dovetail.controller.loop import Controller
 from dovetail.controller.tokens import Tokens
@@ -79,9 +80,14 @@ class Service:
     #: nodes that were drained only to stop what ran there
     emptied: tuple[str, ...] = ()
 
+    estimating: Estimating = field(init=False)
+
     def __post_init__(self) -> None:
         self.controller.watch = self._decided
         self.controller.written = self._written
+        self.estimating = Estimating(self.controller, self.looking_ahead)
+        self.watchers.append(self.estimating)
+        self.beside.append(self.estimating.run)
 
     def _decided(self, now: float, events: Sequence[Event], plan: Plan) -> None:
         for watcher in self.watchers:
