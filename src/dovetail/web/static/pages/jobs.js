@@ -7,7 +7,7 @@ import { badge, choice, empty, heading, person, since, when } from "../parts.js"
 import { store } from "../store.js";
 import { LongTable } from "../virtual.js";
 
-const COLUMNS = [["id", "Job", "id"], ["name", "Name", "name"], ["owner", "User", "owner"], ["state", "State", "state"], ["gpus", "GPUs", "num"], ["time", "For", "num time"], ["why", "Where, or why not", "why"]];
+const COLUMNS = [["id", "Job", "id"], ["name", "Name", "name"], ["owner", "User", "owner"], ["state", "State", "state"], ["gpus", "GPUs", "num"], ["time", "For", "num time"], ["why", "Where; or when, and why not yet", "why"]];
 const VIEWS = [["live", "All live"], ["waiting", "Waiting"], ["running", "Running"], ["mine", "Mine"], ["ended", "Ended"]];
 const FRESH = 5000;
 const AHEAD = 30_000;
@@ -94,7 +94,7 @@ function why(job, reasons) {
   if (!job.places.length) {
     const text = reasons.get(job.id)?.text ?? "";
     const middle = store.estimates[job.id]?.start.middle;
-    const soon = typeof middle === "number" ? h("b", { class: "soon", text: `${middle < 1 ? "now" : `in ~${span(middle)}`}` }) : null;
+    const soon = typeof middle === "number" ? h("b", { class: "soon", text: `${middle < 1 ? "any moment" : `in ~${span(middle)}`}` }) : null;
     return [soon, h("span", { class: "quiet", title: text, text })];
   }
   const on = job.places.map(([node, devices]) => (devices.length ? `${node}: GPU ${ranges(devices)}` : node)).join(" + ");
