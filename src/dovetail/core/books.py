@@ -28,6 +28,14 @@ SUSPENDED, WAITING = Status.SUSPENDED, Status.WAITING
 class Books:
     """The state of one cluster's jobs and capacity."""
 
+    # With this many attributes, methods are found quickly only where attributes have slots.
+    __slots__ = (
+        *("cluster", "tenancy", "predictor", "speed", "costs", "planners", "jobs", "ended"),
+        *("holdings", "releasing", "leaving", "reserved", "now", "running", "preemptions"),
+        *("moves", "served", "wakes", "_whole", "_instant", "_direct", "_sole", "_due", "_owed"),
+        *("_even", "_learns", "_expect", "_first_start"),
+    )
+
     def __init__(
         self,
         cluster: Cluster,
@@ -65,7 +73,10 @@ class Books:
         self.wakes: list[float | None] = [None] * len(self.planners)
         #: views are the cluster itself: nothing needs binding
         self._whole = tenancy.whole
+        self._first_start = costs.first_start
         self._instant = all(pool.capabilities.start_latency is None for pool in cluster.pools)
+        #: is a start as it was planned once the books have it?
+        self._direct = self._whole and self._instant
         #: the one planner there is, if all jobs share the whole cluster
         self._sole = self.planners[0] if tenancy.whole else None
         #: planners to be asked at the end of the step: the only one always, of many the touched
@@ -74,6 +85,7 @@ class Books:
         # What a plug-in says it does not do is not asked for: this is the hot path.
         self._even = getattr(speed, "even", False)
         self._learns = getattr(predictor, "learns", True)
+        self._expect = predictor.expect
 
     def _planner(self, domain: int) -> Planner:
         """A planner brought to the present, and due for a plan at the end of the step."""
@@ -88,16 +100,17 @@ class Books:
 
     def _let_go(self, job: Job, done: bool = False) -> None:
         """Settle a job's counters and free whatever it holds; its status is the caller's."""
-        held = job.allocation
+        held, sole = job.allocation, self._sole
         if held is not None:
             if job.status is RUNNING:
                 self._count(job, held)
-            planner = self._sole or self._planner(job.home)
-            planner.left(job, self.now, done)
-            self.cluster.release(held)
-            if not self._whole:
+            if sole is not None:
+                sole.left(job, self.now, done)
+            else:
                 assert job.virtual is not None
+                self._planner(job.home).left(job, self.now, done)
                 self.tenancy.release(job.home, job.virtual)
+            self.cluster.release(held)
             job.allocation = job.virtual = None
             self.running -= 1
         elif job.status is STOPPING:
@@ -182,10 +195,15 @@ class Books:
 
     def _carry_out(self, domain: int, actions: list[Action]) -> tuple[Action, ...]:
         """Everything that frees, then everything that takes; physical allocations come back."""
-        if len(actions) == 1 and type(actions[0]) is Start:
-            return (self._start(domain, actions[0]),)
+        first = actions[0]
+        if len(actions) == 1 and type(first) is Start:
+            return (self._start(domain, first),)
         if not self._instant:
-            actions = [each for action in actions for each in self._confirmable(action)]
+            actions = [
+                each
+                for action in actions
+                for each in releasing.confirmable(self.jobs.get(action.job), action)
+            ]
         lifted = self._make_room(actions)
         done: list[Action] = []
         for action in actions:
@@ -215,21 +233,6 @@ class Books:
                 else:
                     lifted[action.job] = self._lift(action)
         return lifted
-
-    def _confirmable(self, action: Action) -> tuple[Action, ...]:
-        """Where stops take time, a move becomes a stop: the job starts again from the queue.
-
-        One whose start is still reserved is reserved elsewhere at once.
-        """
-        if isinstance(action, Change):
-            job = self.jobs[action.job]
-            if job.awaits:
-                again = Start(action.job, action.allocation, action.cause)
-                return Stop(action.job, action.cause), again
-            in_place = (Difference.NONE, Difference.IN_PLACE)
-            if job.virtual and classify(job.virtual, action.allocation) not in in_place:
-                return (Stop(action.job, action.cause),)
-        return (action,)
 
     def _stop(self, action: Stop) -> None:
         job = self.jobs[action[0]]
@@ -329,16 +332,17 @@ class Books:
         if starts:
             job.overhead = self.costs.start(job.spec.model, starts)
         else:
-            job.overhead = self.costs.first_start
+            job.overhead = self._first_start
             job.first_start = now
         job.starts = starts + 1
         job.since = now
-        if self._instant:
+        if self._direct:
             move(job, RUNNING)
-        else:
-            self._begin(job)
+            self._due[domain].started(job, now)
+            return action
+        self._begin(job)
         self._due[domain].started(job, now)
-        return action if self._instant and self._whole else self._bound(job, action)
+        return self._bound(job, action)
 
     def _take(self, domain: int, action: Resume | Change, old: Allocation | None) -> Action:
         """Let a suspended job go on, or a running one on other devices."""
@@ -365,7 +369,8 @@ class Books:
         """Bind an allocation of the domain's view and take it, or complain."""
         allocation = virtual if self._whole else self._bind(domain, virtual)
         self.cluster.take(allocation, closed_too)
-        job.virtual, job.allocation = virtual, allocation
+        job.virtual = virtual
+        job.allocation = allocation
         self.running += 1
         if self._even and not allocation[2]:
             job.rate = 1.0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dovetail.model.allocation import Allocation
+from dovetail.model.allocation import Allocation, Difference, classify
 from dovetail.model.job import Job
+from dovetail.model.plan import Action, Change, Start, Stop
 
 Releasing = Mapping[int, Allocation]
 """By job: what it has not let go of yet."""
@@ -38,3 +39,18 @@ def without_growth(job: Job, wanted: Allocation, releasing: Releasing) -> Alloca
         for old, new in zip(job.virtual.parts, wanted.parts, strict=True)
     ]
     return wanted._replace(parts=tuple(parts))
+
+
+def confirmable(job: Job | None, action: Action) -> tuple[Action, ...]:
+    """Where stops take time, a move becomes a stop: the job starts again from the queue.
+
+    One whose start is still reserved is reserved elsewhere at once.
+    """
+    if isinstance(action, Change) and job is not None:
+        if job.awaits:
+            again = Start(action.job, action.allocation, action.cause)
+            return Stop(action.job, action.cause), again
+        in_place = (Difference.NONE, Difference.IN_PLACE)
+        if job.virtual and classify(job.virtual, action.allocation) not in in_place:
+            return (Stop(action.job, action.cause),)
+    return (action,)

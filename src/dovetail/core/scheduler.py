@@ -35,9 +35,12 @@ class Scheduler(Books):
 
     def step(self, now: float, batch: Sequence[Event]) -> Plan:
         """Take in all events of one instant and decide once."""
-        actions = self._note(now, batch)
+        actions, wake = self._note(now, batch), None
         sole = self._sole
-        if sole is not None:
+        if sole is None:
+            actions += self._ask_all(now)
+            wake = min((at for at in self.wakes if at is not None), default=None)
+        elif sole.waiting or sole.timed:
             wanted = sole.plan(now)
             if wanted:
                 actions += self._carry_out(0, wanted)
@@ -45,16 +48,24 @@ class Scheduler(Books):
                 sole.settled()
             wake = self.wakes[0] = sole.wake_at() if sole.timed else None
         else:
-            for domain, planner in list(self._due.items()):
-                actions += self._carry_out(domain, planner.plan(now))
-                if planner.waiting:
-                    planner.settled()
-                self.wakes[domain] = planner.wake_at() if planner.timed else None
-            self._due = {}
-            wake = min((at for at in self.wakes if at is not None), default=None)
+            # Nobody waits and time alone changes nothing: there is nothing to plan.
+            self.wakes[0] = None
         if actions or wake is not None:
             return _new(Plan, (actions, wake))
         return EMPTY
+
+    def _ask_all(self, now: float) -> tuple[Action, ...]:
+        """Ask the planners of all domains in which something happened."""
+        actions: tuple[Action, ...] = ()
+        for domain, planner in list(self._due.items()):
+            wanted = planner.plan(now)
+            if wanted:
+                actions += self._carry_out(domain, wanted)
+            if planner.waiting:
+                planner.settled()
+            self.wakes[domain] = planner.wake_at() if planner.timed else None
+        self._due = {}
+        return actions
 
     def apply(self, now: float, batch: Sequence[Event], plan: Plan) -> None:
         """Take in events and a plan that was made for them before: nothing is decided again.
@@ -112,10 +123,9 @@ class Scheduler(Books):
 
     def _submitted(self, event: events.Submitted) -> None:
         spec = event[0]
-        job = Job(spec, self.predictor.expect(spec))
-        if self._whole:
-            planner = self.planners[0]
-        else:
+        job = Job(spec, self._expect(spec))
+        planner = self._sole
+        if planner is None:
             home = self.tenancy.domain(spec)
             if isinstance(home, str):
                 self._reject(job, home)
@@ -135,9 +145,9 @@ class Scheduler(Books):
     def _finished(self, event: events.Finished) -> None:
         number = event[0]
         job = self.jobs.get(number)
-        if job is None or job.status is WAITING or job.status is SUSPENDED:
+        if job is None or (job.allocation is None and job.status in (WAITING, SUSPENDED)):
             return
-        if number in self.leaving:
+        if self.leaving and number in self.leaving:
             self._gave_up(job)
             return
         self._let_go(job, True)

@@ -182,24 +182,20 @@ class Cluster:
 
         Closed nodes take nothing new; `closed_too` is for what is there already in fact.
         """
-        masks, free, limited, done, taken = self.masks, self.free, self.limited, 0, 0
-        parts = allocation[0]
-        if not limited and not self.closed:
-            # Mostly whole devices are all there is to look at: no need to be careful yet.
-            for part in parts:
-                node, devices = part[0], part[1]
-                mask = masks[node]
-                if part[4] != WHOLE or mask & devices != devices:
-                    break
+        masks, free, parts = self.masks, self.free, allocation[0]
+        if len(parts) == 1 and not self.limited and not self.closed:
+            # Mostly these are whole devices of one node, and that they are free is all to see to.
+            part = parts[0]
+            node, devices = part[0], part[1]
+            mask = masks[node]
+            if mask & devices == devices and part[4] == WHOLE:
                 masks[node] = mask ^ devices
                 count = devices.bit_count()
                 free[node] -= count
-                taken += count
-                done += 1
-            self.idle -= taken
-            if done == len(parts):
+                self.idle -= count
                 return
-        for part in parts[done:]:
+        limited = self.limited
+        for done, part in enumerate(parts):
             node, devices, share = part[0], part[1], part[4]
             mask = masks[node]
             if limited and not self.has(node, part.cpu, part.memory):
@@ -217,7 +213,6 @@ class Cluster:
             if limited:
                 self.cpu[node] -= part.cpu if self.limits_cpu else 0
                 self.memory[node] -= part.memory if self.limits_memory else 0
-            done += 1
 
     def _take_closed(self, part: Part) -> bool:
         if part.share < WHOLE:
@@ -236,20 +231,19 @@ class Cluster:
 
     def release(self, allocation: Allocation) -> None:
         """Give back all parts."""
-        masks, free, closed, limited, gained = self.masks, self.free, self.closed, self.limited, 0
+        limited, closed = self.limited, self.closed
         for part in allocation[0]:
             node, devices = part[0], part[1]
-            if part[4] == WHOLE and node not in closed:
-                masks[node] |= devices
+            if part[4] == WHOLE and not (closed and node in closed):
+                self.masks[node] |= devices
                 count = devices.bit_count()
-                free[node] += count
-                gained += count
+                self.free[node] += count
+                self.idle += count
             else:
                 self._release_slowly(part)
             if limited:
                 self.cpu[node] += part.cpu if self.limits_cpu else 0
                 self.memory[node] += part.memory if self.limits_memory else 0
-        self.idle += gained
 
     def _release_slowly(self, part: Part) -> None:
         """Shares, and whole devices of a closed node."""

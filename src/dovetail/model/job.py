@@ -119,7 +119,7 @@ class Job:
         #: seconds devices were held before `since`
         self.run_time = 0.0
         #: when the present run (or wait) began
-        self.since = spec.submit
+        self.since = spec[2]
         #: seconds at the beginning of the present run without progress
         self.overhead = 0.0
         #: believed progress per second

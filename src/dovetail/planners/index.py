@@ -32,6 +32,15 @@ from dovetail.planners.reasons import why_impossible
 class Index:
     """The jobs of one domain."""
 
+    # With this many attributes, methods are found quickly only where attributes have slots.
+    __slots__ = (
+        *("curves", "ordering", "placement", "allocator", "view", "waiting", "timed", "ranked"),
+        *("_glance", "_key", "_pause", "_selective", "_drifts", "_preempts", "_charges"),
+        *("_watches", "_admits", "_by_tenant", "_by_model", "_ranked", "_lists_late", "_unlisted"),
+        *("_grid", "_lone", "_lanes", "_known", "_open", "_everything", "_fresh", "_newcomers"),
+        *("_calm", "_steady", "_turns"),
+    )
+
     def __init__(
         self,
         cluster: Cluster,

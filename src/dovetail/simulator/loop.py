@@ -10,6 +10,7 @@ from dovetail.core.scheduler import Scheduler
 from dovetail.metrics.records import Records, Series
 from dovetail.model.event import Event, NodeDown, Submitted, Wake
 from dovetail.model.job import Job, JobSpec
+from dovetail.model.plan import EMPTY
 from dovetail.model.request import WHOLE, gang
 from dovetail.model.trace import TraceJob
 from dovetail.simulator.world import World
@@ -65,7 +66,7 @@ class Simulation:
             gc.unfreeze()
         self._close()
 
-    def _replay(self, progress: Progress, every: int) -> None:  # noqa: PLR0912 (the hot loop)
+    def _replay(self, progress: Progress, every: int) -> None:  # noqa: PLR0912, PLR0915 (the hot loop)
         """Instant after instant: gather its events, decide once, perform, note what ended."""
         world, scheduler, series = self.world, self.scheduler, self.series
         step, happen, perform = scheduler.step, world.happen, world.perform
@@ -77,37 +78,38 @@ class Simulation:
         wake, rare = NEVER, breaking
         events = 0
         while True:
-            soonest = future[0][0]
-            now = coming if coming < soonest else soonest
-            if rare <= now:
-                if now == NEVER and (
-                    not scheduler.jobs or (breaking == NEVER and not scheduler.running)
-                ):
-                    # Nothing comes, ends or changes any more: wakes alone would go on for ever.
-                    break
-                now = rare
-                if now == NEVER:
-                    break
-            batch = happen(now) if soonest == now else []
-            if rare == now:
-                if breaking == now:
-                    breaking = self._break_nodes(now, batch)
-                if wake == now:
-                    batch.append(Wake())
-            while coming <= now:
-                spec = arrival[0]
-                truths[spec[0]] = arrival
-                batch.append(_new(Submitted, (spec,)))
-                arrival = next(arrivals)
-                coming = arrival[0][2]
+            now = future[0][0]
+            if now < coming and now < rare:
+                batch = happen(now)
+            else:
+                soonest, now = now, coming if coming < rare else rare
+                if rare == now and min(soonest, coming) == NEVER:
+                    if not scheduler.jobs or (breaking == NEVER and not scheduler.running):
+                        # Nothing comes or ends any more: wakes alone would go on for ever.
+                        break
+                    if now == NEVER:
+                        break
+                batch = happen(now) if soonest == now else []
+                if rare == now:
+                    if breaking == now:
+                        breaking = self._break_nodes(now, batch)
+                    if wake == now:
+                        batch.append(Wake())
+                while coming <= now:
+                    spec = arrival[0]
+                    truths[spec[0]] = arrival
+                    batch.append(_new(Submitted, (spec,)))
+                    arrival = next(arrivals)
+                    coming = arrival[0][2]
             events += len(batch)
             plan = step(now, batch)
-            actions, wanted = plan[0], plan[1]
-            if rare != breaking or wanted is not None:
+            if plan is not EMPTY or wake != NEVER:
+                actions, wanted = plan[0], plan[1]
                 wake = NEVER if wanted is None else wanted
-                rare = min(wake, breaking)
-            if actions:
-                perform(now, actions)
+                if actions:
+                    perform(now, actions)
+            if rare != NEVER or wake != NEVER:
+                rare = wake if wake < breaking else breaking
             ended = scheduler.ended
             if ended:
                 left.append((now, ended))
