@@ -18,7 +18,7 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $(READY)
 
-demo: setup  ## generate a trace, replay it under five policies, write a report
+demo: setup  ## replay a made-up trace under five policies, then real jobs under two
 	$(BIN)/dovetail demo --out out/demo.html
 
 check: setup  ## format, lint, types, import contract

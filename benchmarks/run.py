@@ -1,4 +1,4 @@
-"""`make bench`: how fast the simulator is, as figures and as ratios to a calibration loop.
+"""`make bench`: how fast simulator and controller are, and as ratios to a calibration loop.
 
 Each case runs in a process of its own, with calibration loops all through it. What is checked
 against `ranges.toml` is cost per job (or event) in units of that loop, so that a slow or busy
@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import plans
+
+import live
 
 HERE = Path(__file__).parent
 SHARED = HERE.parent.parent / "shared" / "data" / "traces"
@@ -93,6 +95,23 @@ def measure_plan(case: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def measure_live(case: dict[str, Any]) -> dict[str, Any]:
+    """The controller under load in this process; `ms` is on the clock, the disk included."""
+    before = calibrate()
+    figures: dict[str, Any] = live.KINDS[case["live"]](**case["of"])
+    loop = statistics.mean((before, calibrate()))
+    for name in [name for name in figures if name.endswith("cpu_ms")]:
+        figures[name.removesuffix("cpu_ms") + "cost"] = round(figures[name] / loop, 2)
+    return {**figures, "calibration": round(loop, 4)}
+
+
+def measured(case: dict[str, Any]) -> dict[str, Any]:
+    """A case of any kind in this process."""
+    if "live" in case:
+        return measure_live(case)
+    return measure_plan(case) if "kind" in case else measure(case)
+
+
 def in_process(name: str, case: dict[str, Any]) -> dict[str, Any]:
     """A case in a fresh process, so that memory and warm-up are its own."""
     command = [sys.executable, __file__, "--case", json.dumps(case)]
@@ -100,6 +119,13 @@ def in_process(name: str, case: dict[str, Any]) -> dict[str, Any]:
     if done.returncode:
         raise SystemExit(f"{name} failed:\n{done.stderr}")
     figures: dict[str, Any] = json.loads(done.stdout)
+    if "ms" in figures:
+        print(
+            f"{name:34} {figures['rate']:>9,}/s  {figures['ms']:>9,} ms  "
+            f"{figures['cost']:>7} per loop second",
+            flush=True,
+        )
+        return figures
     if "median_ms" in figures:
         print(
             f"{name:34} {figures['median_ms']:>9,} ms  {figures['cost']:>7} per loop second  "
@@ -141,8 +167,7 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0, help="share of the jobs to run")
     asked = parser.parse_args()
     if asked.case:
-        case = json.loads(asked.case)
-        print(json.dumps(measure_plan(case) if "kind" in case else measure(case)))
+        print(json.dumps(measured(json.loads(asked.case))))
         return
     spec = tomllib.loads((HERE / "ranges.toml").read_text())
     figures = {}
@@ -159,6 +184,10 @@ def main() -> None:
     for name, case in spec["plans"].items():
         if asked.only in name:
             figures[name] = in_process(name, case)
+    for name, case in spec["live"].items():
+        if asked.only in name:
+            of = {**case["of"], "jobs": int(case["of"]["jobs"] * asked.scale)}
+            figures[name] = in_process(name, {**case, "of": of})
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     wrong = check(figures, spec["ranges"])
     asked.out.write_text(json.dumps({"figures": figures, "out_of_range": wrong}, indent=2) + "\n")

@@ -18,7 +18,9 @@ sys.path.append(str(Path(__file__).parent / "core"))
 sys.path.append(str(Path(__file__).parent / "contracts"))
 # So does the controller on virtual time.
 sys.path.append(str(Path(__file__).parent / "controller"))
-pytest.register_assert_rewrite("rows", "workbench", "executor_contract")
+# And controllers to talk to.
+sys.path.append(str(Path(__file__).parent / "api"))
+pytest.register_assert_rewrite("rows", "workbench", "executor_contract", "hosting")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -1,4 +1,4 @@
-"""The published systems as compositions of our parts: the literature on one page.
+"""The published systems, and our own advice, as compositions of our parts: all on one page.
 
 A recipe is a name for an ordering with its parameters and the parts that go with it. Parameters a
 person gives on the command line are added to the recipe's own.
@@ -16,7 +16,7 @@ from dovetail.orderings import ORDERINGS
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a published system is made of, and where it was published."""
+    """What a system is made of, and where it was published."""
 
     ordering: str
     placement: str
@@ -35,6 +35,12 @@ RECIPES: dict[str, Recipe] = {
     "themis": Recipe("finish-time-fairness", "best-fit", "Mahajan et al., NSDI'20"),
     "drf": Recipe("dominant-share", "best-fit", "Ghodsi et al., NSDI'11"),
     "easy": Recipe("fifo:backfill=easy", "best-fit", "Lifka, JSSPP'95"),
+    "shared": Recipe(
+        "fair-share:by=user,displace=lower,min_run=600,patience=86400",
+        "best-fit",
+        "ours: several people on one machine",
+        allocator="tune",
+    ),
     "synergy": Recipe("las", "best-fit", "Mohan et al., OSDI'22", allocator="tune", open=True),
     "synergy-optimal": Recipe(
         "las", "best-fit", "Mohan et al., OSDI'22", allocator="optimal", open=True

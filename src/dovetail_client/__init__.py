@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from dovetail_client.reporter import Reporter
 
-__all__ = ["attach", "progress", "should_checkpoint", "steps"]
+__all__ = ["attach", "checkpointed", "progress", "should_checkpoint", "steps"]
 
 Item = TypeVar("Item")
 
@@ -46,6 +46,11 @@ def progress(steps: int, total: int | None = None, epoch: int | None = None) -> 
 def should_checkpoint() -> bool:
     """Has somebody asked for a checkpoint? Save, then go on: the job may be stopped after it."""
     return _reporter.should_checkpoint()
+
+
+def checkpointed() -> None:
+    """Report that all work so far is saved: stopping the job now would lose nothing."""
+    _reporter.checkpointed()
 
 
 def steps(iterable: Iterable[Item], total: int | None = None) -> Iterator[Item]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 
 PROGRESS = "DOVETAIL_PROGRESS"
 CHECKPOINT = "DOVETAIL_CHECKPOINT"
+NOTHING: Mapping[str, bool] = {}
 EVERY = 0.1
 """Seconds between two lines."""
 
@@ -58,14 +59,20 @@ class Reporter:
         if now - self._written >= EVERY or (total is not None and steps >= total):
             self.flush()
 
-    def flush(self) -> None:
+    def checkpointed(self) -> None:
+        """Write at once that everything up to here is saved."""
+        _, _, total, epoch = self._pending or (0.0, 0, None, None)
+        self._pending = (self._clock(), self.steps, total, epoch)
+        self.flush({"saved": True})
+
+    def flush(self, more: Mapping[str, bool] = NOTHING) -> None:
         """Write what was held back."""
         if self._pending is None or not self._progress:
             return
         at, steps, total, epoch = self._pending
         self._pending, self._written = None, at
         # `at` is of the machine's monotonic clock, the same in all of its processes.
-        said = {"at": round(at, 6), "process": os.getpid(), "steps": steps}
+        said = {"at": round(at, 6), "process": os.getpid(), "steps": steps, **more}
         known = {"total": total, "epoch": epoch}
         said |= {key: int(value) for key, value in known.items() if value is not None}
         _append(self._progress, json.dumps(said) + "\n")

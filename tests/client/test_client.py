@@ -165,3 +165,20 @@ def test_the_client_needs_the_standard_library_only() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_a_checkpoint_is_told_at_once_with_what_was_held_back(
+    client: Any, clock: Clock, file: Path
+) -> None:
+    client.progress(3, total=10)
+    clock.now += EVERY / 2
+    client.progress(4, total=10)
+    client.checkpointed()
+    assert lines(file)[1:] == [
+        {"at": clock.now, "process": os.getpid(), "steps": 4, "saved": True, "total": 10}
+    ]
+
+
+def test_without_anybody_listening_a_checkpoint_is_told_to_nobody(tmp_path: Path) -> None:
+    Reporter({}).checkpointed()
+    assert list(tmp_path.iterdir()) == []

@@ -23,7 +23,8 @@ class Stage:
     def __init__(
         self, folder: Path, policy: str = "fifo", latency: float | None = 1.0, **more: Any
     ) -> None:
-        self.site = Site(folder, "1x4", self.parts(policy), latency, oracle=False, **more)
+        machines = more.pop("cluster", "1x4")
+        self.site = Site(folder, machines, self.parts(policy), latency, oracle=False, **more)
         self.controller = self.site.open()
 
     @staticmethod
@@ -33,7 +34,8 @@ class Stage:
     def submit(self, gpus: int = 4, length: float = 10.0, **more: Any) -> int:
         number = self.controller.roster.next_id
         self.know(number, gpus, length, more.pop("breaks", ()))
-        wanted = Submission(("train",), gang(gpus), f"j{number}", estimate=length, **more)
+        more.setdefault("estimate", length)
+        wanted = Submission(("train",), gang(gpus), f"j{number}", **more)
         assert self.ask(Submit((wanted,))).jobs == (number,)
         return number
 

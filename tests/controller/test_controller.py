@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sqlite3
 from pathlib import Path
 
 import pytest
-from sqlalchemy import literal, select
+from sqlalchemy import select
 from staging import Stage
-from virtual import Site, VirtualClock
+from virtual import Site
 
 from dovetail.controller import schema
 from dovetail.controller.circumstances import doubling
 from dovetail.controller.commands import Cancel, Command, Drain, Hold, Release, Submit, Undrain
 from dovetail.controller.finding import Filter
-from dovetail.controller.journal import Entry, Journal
 from dovetail.controller.loop import Controller
 from dovetail.controller.parts import Parts, composer
 from dovetail.controller.reading import attempts, describe, history, listed, machines, submission_of
 from dovetail.controller.replaying import first_difference
-from dovetail.controller.store import Store
 from dovetail.controller.submission import Submission
-from dovetail.controller.timebase import Anchor, Moment, TimeBase
 from dovetail.executors.fake import FakeExecutor
-from dovetail.executors.protocol import Advanced, Attempt, Launch
+from dovetail.executors.protocol import Advanced, Attempt, Launch, Saved
 from dovetail.model.errors import UserError
 from dovetail.model.job import JobSpec
+from dovetail.model.live import Progress
 from dovetail.model.request import gang
 from dovetail.model.trace import TraceJob
 
@@ -233,7 +230,38 @@ def test_progress_is_believed(stage: Stage) -> None:
     stage.controller.turn()
     job = stage.controller.scheduler.jobs[number]
     assert job.time_left(stage.controller.scheduler.now) == pytest.approx(15.0)
-    assert describe(stage.controller, number).progress == (25.0, 100.0, 5.0)
+    assert describe(stage.controller, number).progress == Progress(25.0, 100.0, 5.0)
+
+
+def test_a_job_without_an_estimate_is_believed_to_take_as_long_as_its_steps_say(
+    tmp_path: Path,
+) -> None:
+    stage = Stage(tmp_path, "srtf")
+    long, short = (stage.submit(2, 1e5, estimate=None, resumable=True) for _ in range(2))
+    stage.until(1.0)
+    for number, rate in ((long, 0.1), (short, 10.0)):
+        stage.controller.performer.news.append(Advanced(Attempt(number, 1), 10.0, 1000.0, rate))
+    stage.controller.turn()
+    scheduler = stage.controller.scheduler
+    left = [scheduler.jobs[number].time_left(scheduler.now) for number in (long, short)]
+    assert left == pytest.approx([9900.0, 99.0])
+    # One that takes 1000 s makes room by the longer of them, although it came first.
+    stage.submit(2, 1000.0)
+    assert (stage.state(long), stage.state(short)) == ("stopping", "running")
+    stage.site.close()
+
+
+def test_a_checkpoint_is_noted_now_and_then(stage: Stage) -> None:
+    number = stage.submit(length=60.0)
+    stage.until(5.0)
+    for moment in (5.5, 6.0, 20.0):
+        stage.until(moment)
+        stage.controller.performer.news.append(Saved(Attempt(number, 1)))
+        stage.controller.turn()
+    stage.restart()
+    first = stage.site.clock.wall() - stage.site.clock.now
+    assert describe(stage.controller, number).saved == first + 20.0
+    assert stage.controller.scheduler.jobs[number].unsaved(25.0) == 5.0
 
 
 def test_news_of_earlier_attempts_mean_nothing(stage: Stage) -> None:
@@ -356,104 +384,7 @@ def test_the_live_loop_answers_when_it_is_on_disk(tmp_path: Path) -> None:
     site.close()
 
 
-# ---- time --------------------------------------------------------------------------------------
-
-
-def test_decisions_do_not_see_the_wall_clock_jump(stage: Stage) -> None:
-    stage.submit()
-    stage.until(5.0)
-    stage.site.clock.jump = -86400.0
-    before = stage.controller.time.now()
-    stage.restart()
-    assert stage.controller.time.now() == before
-
-
-def test_after_a_reboot_time_goes_on_from_the_last_batch() -> None:
-    clock = VirtualClock()
-    clock.now, clock.jump, clock.booted = 3.0, 1000.0, "second"
-    last = Moment(now=500.0, wall=clock.wall() - 60.0)
-    base = TimeBase(clock, Anchor("first", 77.0), last)
-    assert base.now() == 560.0
-    clock.now += 5.0
-    assert base.now() == 565.0
-    assert base.as_wall(560.0) == clock.wall() - 5.0
-    last = Moment(now=500.0, wall=clock.wall() + 60.0)
-    assert TimeBase(clock, None, last).now() == 500.0
-
-
-# ---- what can go wrong with the data base ------------------------------------------------------
-
-
-def test_two_controllers_cannot_share_a_data_folder(stage: Stage) -> None:
-    with pytest.raises(UserError, match="another controller is using it"):
-        Store(stage.site.url)
-
-
-def test_a_data_base_that_another_program_locks_is_one_sentence(stage: Stage) -> None:
-    with sqlite3.connect(stage.site.folder / "dovetail.db") as other:
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(UserError, match="another program is using it"):
-            stage.submit()
-        other.rollback()
-    other.close()
-    assert not stage.site.machine.known
-    stage.restart()
-    assert not stage.controller.roster
-
-
-def test_a_file_that_is_no_data_base_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "x.db").write_text("hello " * 1000)
-    with pytest.raises(UserError, match="no data base"):
-        Store(f"sqlite:///{tmp_path / 'x.db'}")
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="cannot be opened"):
-        Store(f"sqlite:///{tmp_path / 'nowhere' / 'x.db'}")
-
-
-def test_a_url_that_is_none_is_refused() -> None:
-    with pytest.raises(UserError, match="is no data base; write sqlite"):
-        Store("what?")
-
-
-def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'x.db'}"
-    Store(url).close()
-    with sqlite3.connect(tmp_path / "x.db") as connection:
-        connection.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
-    connection.close()
-    with pytest.raises(UserError, match="newer Dovetail"):
-        Store(url)
-
-
-def test_a_vanished_data_folder_ends_the_controller_before_it_acts(stage: Stage) -> None:
-    (stage.site.folder / "dovetail.db").unlink()
-    answer = stage.controller.post(Submit((Submission(("x",), gang(1)),)))
-    with pytest.raises(UserError, match="has vanished"):
-        stage.controller.turn()
-    with pytest.raises(UserError, match="has vanished"):
-        answer.result(0)
-    assert not stage.site.machine.known
-
-
-def test_a_full_disk_leaves_no_half_of_an_entry(tmp_path: Path) -> None:
-    store = Store(f"sqlite:///{tmp_path / 'x.db'}")
-    pages = int(store.rows(select(literal(2).label("x")))[0]["x"])
-    with store.transaction() as connection:
-        used = connection.exec_driver_sql("PRAGMA page_count").scalar()
-        connection.exec_driver_sql(f"PRAGMA max_page_count = {used + pages}")
-    journal = Journal(store)
-    rows = [{"id": n, "name": "x" * 9000, "owner": "", "submission": "{}"} for n in range(9)]
-    entry = Entry(
-        0.0,
-        0.0,
-        new_jobs=[{**row, "secrets": "{}", "state": "held", "submitted": 0.0} for row in rows],
-    )
-    with pytest.raises(UserError, match="the disk is full"):
-        journal.write(entry)
-    assert store.rows(select(schema.jobs)) == []
-    store.close()
+# ---- other parts ------------------------------------------------------------------------------
 
 
 def test_a_journal_of_another_cluster_is_refused(tmp_path: Path) -> None:

@@ -13,13 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crashing import Fuse, Recurring, check, live_through, workload
 from sqlalchemy import create_engine, text
-from test_crashes import COSTS, POINTS
-from virtual import Site
+from test_crashes import killings
 
-from dovetail.controller.parts import Parts
-from dovetail.controller.replaying import first_difference
 from dovetail.controller.store import Store
 from dovetail.model.errors import UserError
 
@@ -89,27 +85,14 @@ def url(server: str) -> str:
     return server
 
 
-def site(folder: Path, url: str) -> Site:
-    parts = Parts("srtf", costs=COSTS)
-    return Site(folder, "1x4", parts, 0.5, url=url, every=7, backoff=lambda failures: 3.0)
+def test_a_kill_loses_nothing_on_postgresql(url: str, tmp_path: Path) -> None:
+    found = killings("fake", tmp_path, "--url", url, "--every", "20")
+    assert found["killed"] == found["points"] == 13
 
 
-@pytest.mark.parametrize("point", range(10, POINTS, 30))
-def test_a_crash_loses_nothing_on_postgresql(point: int, url: str, tmp_path: Path) -> None:
-    here = site(tmp_path, url)
-    controller, deaths = live_through(here, workload(), Fuse(point))
-    check(here, controller, workload())
-    assert deaths == 1
-    assert first_difference(controller.journal, here.make) is None
-    here.close()
-
-
-def test_crash_after_crash_on_postgresql(url: str, tmp_path: Path) -> None:
-    here = site(tmp_path, url)
-    controller, deaths = live_through(here, workload(), Recurring(17, 5))
-    check(here, controller, workload())
-    assert deaths > 10
-    here.close()
+def test_kill_after_kill_on_postgresql(url: str, tmp_path: Path) -> None:
+    found = killings("fake", tmp_path, "--url", url, "--chain", "--every", "40")
+    assert found["killed"] > 4
 
 
 def test_two_controllers_cannot_share_a_server(url: str) -> None:

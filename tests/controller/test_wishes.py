@@ -261,7 +261,6 @@ def test_time_limits_hold_where_nobody_confirms_stops(tmp_path: Path) -> None:
 # ---- requeueing --------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(reason="the core does not let a running job wait again yet", strict=False)
 def test_a_running_job_is_requeued_under_its_number(stage: Stage) -> None:
     number = stage.submit(length=30.0, retries=0)
     stage.until(5.0)
@@ -310,7 +309,6 @@ def reboot(stage: Stage) -> None:
     stage.restart()
 
 
-@pytest.mark.xfail(reason="the core does not let a running job wait again yet", strict=False)
 def test_after_a_reboot_a_job_waits_again_without_having_failed(stage: Stage) -> None:
     number = stage.submit(retries=0)
     stage.until(3.0)

@@ -77,6 +77,7 @@ class Site:
         every: int = 1000,
         durable: bool = False,
         backoff: Callable[[int], float] = lambda failures: 0.0,
+        **settings: Any,
     ) -> None:
         self.folder = folder
         self.url = url or f"sqlite:///{folder / 'dovetail.db'}"
@@ -87,7 +88,7 @@ class Site:
             machines, speed or Locality(), self.parts.costs, self.clock.monotonic, latency
         )
         self.every, self.durable, self.oracle = every, durable, oracle
-        self.backoff = backoff
+        self.settings = Settings(backoff=backoff, **settings)
         self.store: Store | None = None
 
     @cached_property
@@ -100,9 +101,8 @@ class Site:
         self.store = store or Store(self.url, self.durable)
         journal = Journal(self.store, self.every)
         engine = executor or FakeExecutor(self.machine)
-        settings = Settings(backoff=self.backoff)
         parts = None if self.oracle else self.parts
-        return Controller(self.make, journal, engine, settings, self.clock, parts)
+        return Controller(self.make, journal, engine, self.settings, self.clock, parts)
 
     def close(self) -> None:
         if self.store is not None:

@@ -3,9 +3,9 @@
 Before the first bar the cluster. Then jobs, `name:size@submit+length`; a size is a number of GPUs
 (`4`), a share of one (`0.5`) or replicas (`2*4`: two of four GPUs each); further columns of the
 native trace follow, `a:1@0+5,cpus=4`. Then the policy, a placement if it is not best-fit, and
-`restart=`, `stop=`, `move=`, `span=`, `parts=red:1/blue:2` (nodes by tenant) or `faults=` as in
-`n0.down@5/n0.up@9`. After the arrow, when each job ran: `a 0-3 8-12`, with its nodes if they
-matter, `a 0-3@n0`, or what became of it: rejected, failed or waiting.
+`restart=`, `stop=`, `move=`, `span=`, `quotas=ann=2`, `parts=red:1/blue:2` (nodes by tenant) or
+`faults=` as in `n0.down@5/n0.up@9`. After the arrow, when each job ran: `a 0-3 8-12`, with its
+nodes if they matter, `a 0-3@n0`, or what became of it: rejected, failed or waiting.
 
 A row runs through the public door, from a trace file to records, with costs of zero.
 """
@@ -130,6 +130,8 @@ def _setting(row: Row, token: str) -> None:
     key, equals, value = token.partition("=")
     if key in OPTIONS and equals:
         row.settings[OPTIONS[key]] = float(value)
+    elif key == "quotas" and equals:
+        row.settings["quotas"] = value
     elif key == "parts" and equals:
         sizes = [item.replace(":", ",") for item in value.split("/")]
         row.files["parts.csv"] = "\n".join(["tenant,nodes", *sizes])

@@ -9,6 +9,7 @@ from workbench import World, scheduler, spec
 
 from dovetail.core.scheduler import Scheduler
 from dovetail.model.allocation import Allocation, Part, allocation_of
+from dovetail.model.costs import Costs
 from dovetail.model.event import (
     Cancelled,
     Event,
@@ -221,7 +222,31 @@ def test_a_confirmation_that_comes_too_late_changes_nothing(stage: Stage) -> Non
     stage.step(25.0, Stopped(0))
     stage.step(26.0, Started(1, on(0, 0b1111)))
     before = stage.scheduler.snapshot()
-    stage.step(26.0, Stopped(0), Stopped(1), Started(1, on(0, 0b0001)))
+    stage.step(26.0, Stopped(0), Started(1, on(0, 0b0001)))
+    assert stage.scheduler.snapshot() == before
+
+
+def test_a_running_job_that_was_stopped_by_others_waits_again() -> None:
+    made = Stage(costs=Costs(restart=0.0, checkpoint_every=10.0))
+    made.submit(0, 4, 0.0, 100.0)
+    made.step(1.0, Started(0, on(0, 0b1111)))
+    plan = made.step(26.0, Stopped(0))
+    job = made.scheduler.jobs[0]
+    assert (job.attained, job.failures, job.preemptions) == (20.0, 0, 0)
+    assert starts(plan) == [(0, ())]
+
+
+def test_a_start_that_was_stopped_by_others_waits_again() -> None:
+    made = Stage()
+    made.submit(0, 4, 0.0, 100.0)
+    made.submit(1, 4, 1.0, 5.0)
+    assert starts(made.step(2.0, Stopped(0))) == [(1, ())]
+    assert made.status(0) == "waiting"
+
+
+def test_a_start_that_nobody_was_asked_for_cannot_have_been_stopped(stage: Stage) -> None:
+    before = stage.scheduler.snapshot()
+    stage.step(20.0, Stopped(1))
     assert stage.scheduler.snapshot() == before
 
 

@@ -226,7 +226,6 @@ def test_devices_are_the_lowest_free_ones(cluster: Cluster) -> None:
         lambda c: c.masks.__setitem__(0, 0b0111),
         lambda c: c.masks.__setitem__(0, 0b1_1111),
         lambda c: c.cpu.__setitem__(1, 8001),
-        lambda c: c.cpu.__setitem__(1, -1),
         lambda c: c.memory.__setitem__(1, 1025),
         lambda c: c.shared.__setitem__((0, 0), (500, 0)),
         lambda c: setattr(c, "idle", 7),

@@ -11,6 +11,7 @@ from dovetail.model.costs import Costs
 from dovetail.model.event import (
     ORDER,
     Cancelled,
+    Checkpointed,
     Event,
     Failed,
     Finished,
@@ -24,6 +25,7 @@ from dovetail.model.event import (
     Stopped,
     Submitted,
     Wake,
+    Withheld,
 )
 from dovetail.model.plan import Plan, Start
 
@@ -86,7 +88,7 @@ def test_what_others_hold_is_not_ours_until_they_let_go() -> None:
     decider = scheduler("1x4")
     step(decider, 0.0, Held("slurm", on(0, 0b0111)))
     assert started(step(decider, 1.0, Submitted(spec(0, 2, 1.0)))) == []
-    assert decider.explain(0).cause == "devices"
+    assert decider.explain(0).cause == "others"
     assert started(step(decider, 2.0, Freed("slurm"))) == [0]
 
 
@@ -114,6 +116,45 @@ def test_holdings_count_inside_partitions_too() -> None:
 
 
 # ---- nodes -------------------------------------------------------------------------------------
+
+
+def test_devices_that_others_use_beside_our_job_are_theirs_when_it_ends() -> None:
+    decider = scheduler("1x4")
+    step(decider, 0.0, Submitted(spec(0, 2)))
+    step(decider, 1.0, Held("someone", on(0, 0b0111)))
+    assert decider.jobs[0].allocation == on(0, 0b0011)
+    step(decider, 2.0, Submitted(spec(1, 2, 2.0)))
+    assert decider.jobs[1].allocation is None
+    heir = scheduler("1x4")
+    heir.restore(decider.snapshot())
+    for each in (decider, heir):
+        assert started(step(each, 3.0, Finished(0))) == []
+        assert each.cluster.masks[0] == 0b1000
+        assert started(step(each, 4.0, Freed("someone"))) == [1]
+
+
+def test_others_may_use_more_than_is_free_and_running_jobs_stay() -> None:
+    decider = scheduler("1x4,cpus=8,mem=8")
+    step(decider, 0.0, *(Submitted(spec(number, 1)) for number in range(3)))
+    step(decider, 1.0, Held("someone", on(0, 0, cpu=99_000)))
+    assert [decider.jobs[number].allocation is not None for number in range(3)] == [True] * 3
+    assert decider.cluster.cpu[0] == -6000
+    step(decider, 2.0, Submitted(spec(3, 1, 2.0)))
+    assert decider.explain(3).cause == "others"
+    heir = scheduler("1x4,cpus=8,mem=8")
+    heir.restore(decider.snapshot())
+    for each in (decider, heir):
+        step(each, 3.0, Finished(0), Finished(1), Finished(2))
+        assert each.cluster.cpu[0] == 0
+        assert started(step(each, 4.0, Freed("someone"))) == [3]
+
+
+def test_nobody_but_others_may_use_more_than_there_is() -> None:
+    decider = scheduler("1x4,cpus=8,mem=8")
+    decider.cluster.cpu[0] = -1
+    with pytest.raises(AssertionError):
+        decider.validate()
+    decider.cluster.cpu[0] = 8000
 
 
 def test_jobs_on_a_node_that_dies_wait_again_and_keep_their_checkpoint() -> None:
@@ -202,6 +243,25 @@ def test_progress_corrects_what_we_believe() -> None:
     assert job.held_for(15.0) == 15.0
     step(decider, 50.0, Finished(0))
     assert decider.served[0] == 50 * 4000
+
+
+def test_a_checkpoint_says_what_is_safe() -> None:
+    decider = scheduler("1x4")
+    step(decider, 0.0, Submitted(spec(0, 4, length=100)))
+    assert decider.jobs[0].unsaved(30.0) == 30.0
+    step(decider, 40.0, Checkpointed(0))
+    assert decider.jobs[0].unsaved(45.0) == 5.0
+    step(decider, 50.0, Progressed(0, 60.0, 2.0))
+    assert decider.jobs[0].unsaved(51.0) == 22.0
+
+
+def test_a_running_job_that_was_stopped_by_others_waits_again_and_has_not_failed() -> None:
+    decider = scheduler("1x4", costs=Costs(restart=0.0, checkpoint_every=10.0))
+    step(decider, 0.0, Submitted(spec(0, 4, length=100)), Submitted(spec(1, 4, length=1)))
+    plan = step(decider, 25.0, Stopped(0), Withheld(0))
+    assert started(plan) == [1]
+    job = decider.jobs[0]
+    assert (str(job.status), job.attained, job.failures) == ("waiting", 20.0, 0)
 
 
 def test_progress_moves_a_job_in_the_order() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from workbench import scheduler, spec
 
 from dovetail.core.scheduler import Scheduler
-from dovetail.model.event import Event, Finished, NodeDraining, Submitted
+from dovetail.model.allocation import Part, allocation_of
+from dovetail.model.event import Event, Finished, Held, NodeDraining, Submitted
 
 
 def told(policy: str, cluster: str, *sizes: int, placement: str = "best-fit") -> Scheduler:
@@ -46,7 +47,7 @@ def test_somebody_else_comes_first() -> None:
     assert reason.cause == "order"
     assert reason.text == "it fits, but j1 comes first and does not fit yet"
     assert reason.blockers == (1,)
-    assert reason.unblock == "skip=true"
+    assert reason.unblock == "the start of j1, or skip=true"
 
 
 def test_devices_are_free_but_scattered() -> None:
@@ -54,6 +55,7 @@ def test_devices_are_free_but_scattered() -> None:
     reason = decider.explain(2)
     assert reason.cause == "fragmentation"
     assert reason.text == "needs 2 GPUs; 2 GPUs are free, but not where it could use them"
+    assert (reason.blockers, reason.unblock) == ((0,), "the end of j0")
 
 
 def test_cpu_or_memory_is_short() -> None:
@@ -76,7 +78,27 @@ def test_a_closed_node_is_no_place() -> None:
     decider = told("fifo", "1x4", 2)
     step(decider, 5, NodeDraining(0))
     step(decider, 6, Submitted(spec(1, 2, 6.0)))
-    assert decider.explain(1).cause == "devices"
+    reason = decider.explain(1)
+    assert reason.cause == "closed nodes"
+    assert reason.unblock == "n0 back in service"
+
+
+def test_others_use_what_it_needs() -> None:
+    decider = scheduler("1x4")
+    step(decider, 0, Held("someone", allocation_of((Part(0, 0b0111),))))
+    step(decider, 1, Submitted(spec(0, 1, 1.0)))
+    step(decider, 2, Submitted(spec(1, 2, 2.0)))
+    reason = decider.explain(1)
+    assert reason.cause == "others"
+    assert reason.unblock == "others using less"
+
+
+def test_whoever_is_passed_over_for_a_quota_blocks_nobody() -> None:
+    decider = scheduler("1x4", quotas="ann=1")
+    for number, (gpus, user) in enumerate([(1, "ann"), (1, "ann"), (4, "bob"), (1, "bob")]):
+        step(decider, number, Submitted(spec(number, gpus, number, user=user, length=50)))
+    assert decider.explain(1).cause == "quota"
+    assert decider.explain(3).text == "it fits, but j2 comes first and does not fit yet"
 
 
 def test_it_is_next() -> None:

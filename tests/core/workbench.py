@@ -27,6 +27,7 @@ from dovetail.model.event import (
 )
 from dovetail.model.job import JobSpec
 from dovetail.model.plan import Change, Plan, Start, Stop
+from dovetail.model.quota import read_quotas
 from dovetail.model.request import Request, gang
 from dovetail.placements import PLACEMENTS
 from dovetail.planners import planner_for
@@ -64,6 +65,7 @@ def scheduler(
     partitions: dict[str, int] | None = None,
     acknowledged: bool = False,
     planner: Callable[[Cluster], Any] | None = None,
+    quotas: str | None = None,
 ) -> Scheduler:
     """A scheduler that believes what jobs declare."""
     machines = parse_cluster(cluster) if isinstance(cluster, str) else cluster
@@ -75,7 +77,8 @@ def scheduler(
     chosen, where = policy_of(policy), PLACEMENTS.create(placement)
 
     def default(view: Cluster) -> Any:
-        return planner_for(view, chosen.ordering(), where, Proportional(), costs)
+        limits = read_quotas(quotas)
+        return planner_for(view, chosen.ordering(), where, Proportional(), costs, quotas=limits)
 
     return Scheduler(machines, tenancy, planner or default, Declared(), Locality(), costs)
 

@@ -119,6 +119,7 @@ def any_jobs(
             request=request,
             priority=float(priority),
             tenant=tenant,
+            user=("ann", "bob")[number % 2],
             deadline=None if within is None else at + within,
             resumable=resumable,
         )
@@ -174,6 +175,21 @@ VARIANTS = (
     "las:thresholds=3/9,promote=1,patience=2",
     "gittins:round=2,thresholds=3/9,patience=2",
     "fair-share:skip=false,patience=2",
+    "fifo:displace=lower",
+    "fifo:skip=true,displace=lower,min_run=2",
+    "sjf:backfill=easy,displace=lower",
+    "priority:skip=true,displace=lower,patience=3",
+    "priority:displace=lower,min_run=1,patience=2",
+    "tetris:displace=lower",
+    "fair-share:by=user,displace=lower,min_run=2,patience=3",
+    "dominant-share:by=user,displace=lower",
+    "srtf:preempt=false,skip=true,displace=lower",
+    "fifo:preempt=true,min_run=2",
+    "srtf:min_run=2",
+    "las:round=2,min_run=3",
+    "las:thresholds=3/9,promote=1,min_run=1",
+    "gittins:round=2,thresholds=3/9,min_run=2,patience=3",
+    "finish-time-fairness:round=2,min_run=2",
 )
 """Parameters that lead elsewhere in the planners."""
 

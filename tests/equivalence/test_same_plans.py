@@ -38,6 +38,9 @@ ORDERINGS = (
     "fair-share",
     "tetris",
     "deadline",
+    "las:round=40,min-run=60",
+    "fifo:displace=lower",
+    "sjf:backfill=easy,displace=lower,min-run=5",
 )
 COSTS = Costs(restart=3.0, first_start=1.0, checkpoint_every=5.0)
 MODELS = ("resnet18", "gnmt", "")
@@ -112,7 +115,8 @@ def compare(folder: Path, policy: str, latency: float | None, seed: int, **more:
     speed = None
     if cluster.limits_cpu:
         speed = Sensitivity(catalogue(None), Locality())
-    site = Site(folder, cluster, Parts(policy, costs=costs), latency, speed=speed)
+    parts = Parts(policy, costs=costs, quotas=more.pop("quotas", None))
+    site = Site(folder, cluster, parts, latency, speed=speed)
     jobs = trace(seed)
     expected, got = simulated(site, jobs), live(site, jobs)
     assert len(expected) > len(jobs)
@@ -141,6 +145,17 @@ def test_orderings_decide_alike_simulated_and_live(
     policy: str, latency: float | None, tmp_path: Path
 ) -> None:
     compare(tmp_path, policy, latency, 2)
+
+
+@pytest.mark.parametrize("latency", [None, 0.0, 2.0])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("min_run", [1, 15])
+def test_a_shared_box_with_quotas_decides_alike(
+    latency: float | None, seed: int, min_run: int, tmp_path: Path
+) -> None:
+    policy = f"shared:min-run={min_run},patience=120"
+    quotas = "ann=5,*=4,group:red=6"
+    compare(tmp_path, policy, latency, seed, cluster=WITH_CPU, quotas=quotas)
 
 
 @pytest.mark.parametrize("seed", range(3, 9))

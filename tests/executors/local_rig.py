@@ -19,6 +19,7 @@ from dovetail.executors.local.cgroup_v1 import Legacy
 from dovetail.executors.local.cgroup_v2 import Unified
 from dovetail.executors.local.executor import branch
 from dovetail.executors.local.fences import Fences, find
+from dovetail.executors.local.folders import folder_of
 from dovetail.executors.protocol import Attempt, Ended, Launch, Running
 
 FIRST = Attempt(1, 1)
@@ -100,7 +101,7 @@ class LocalRig:
         return self.running(PYTHON, "-c", text, **given)
 
     def folder(self, attempt: Attempt = FIRST) -> Path:
-        return self.executor.folder(attempt)
+        return folder_of(self.data, attempt).path
 
     def log(self, attempt: Attempt = FIRST) -> str:
         return (self.folder(attempt) / "log").read_text()

@@ -16,7 +16,7 @@ from local_rig import COUNT, INSIST, PYTHON, LocalRig, local_rig
 
 from dovetail.executors.local.processes import alive, identify, runs
 from dovetail.executors.local.progress import CHUNK, Listener
-from dovetail.executors.protocol import Advanced, Attempt, Ended
+from dovetail.executors.protocol import Advanced, Attempt, Ended, Saved
 
 FIRST = Attempt(1, 1)
 ROOT = os.geteuid() == 0
@@ -96,6 +96,14 @@ def test_paths_are_made_of_numbers_in_the_data_folder(local: LocalRig) -> None:
     assert local.folder().stat().st_mode & 0o777 == 0o700
 
 
+def test_a_job_keeps_a_folder_from_one_attempt_to_the_next(local: LocalRig) -> None:
+    words = ("sh", "-c", 'cat "$DOVETAIL_JOB_DIR/kept"; echo 17 > "$DOVETAIL_JOB_DIR/kept"')
+    for attempt in (FIRST, Attempt(1, 2), Attempt(2, 1)):
+        local.run(*words, attempt=attempt)
+    assert local.log(Attempt(1, 2)) == "17\n"
+    assert "No such file" in local.log(FIRST) and "No such file" in local.log(Attempt(2, 1))
+
+
 def test_what_is_not_there_cannot_be_started_on(local: LocalRig) -> None:
     assert "2 GPUs" in local.run("true", allocation=small(devices=0b100)).reason
 
@@ -170,6 +178,18 @@ def test_a_job_runs_as_its_owner_and_may_write_where_it_reports(open_to_all: Loc
 
 
 @pytest.mark.skipif(not ROOT, reason="only root can run jobs as others")
+def test_the_folder_a_job_keeps_is_its_owners(open_to_all: LocalRig) -> None:
+    for attempt in (FIRST, Attempt(1, 2)):
+        ended = open_to_all.run(
+            "sh", "-c", 'echo x >> "$DOVETAIL_JOB_DIR/kept"', owner=NOBODY, attempt=attempt
+        )
+        assert ended.code == 0
+    kept = open_to_all.data / "jobs" / "1"
+    assert (kept.stat().st_uid, kept.stat().st_mode & 0o777) == (65534, 0o700)
+    assert (kept / "kept").read_text() == "x\nx\n"
+
+
+@pytest.mark.skipif(not ROOT, reason="only root can run jobs as others")
 def test_a_job_of_another_owner_can_be_stopped_and_reports(open_to_all: LocalRig) -> None:
     open_to_all.running("/usr/bin/env", "python3", "-c", COUNT, owner=NOBODY)
     until(open_to_all, Advanced)
@@ -235,3 +255,9 @@ def test_all_kinds_of_jobs_leave_nothing_behind(local: LocalRig) -> None:
     # The rig checks it when the test is over: here are the jobs to check it with.
     for job, does in enumerate(Does):
         local.executor.start(local.launch(Attempt(job, 1), does))
+
+
+def test_a_checkpoint_that_a_job_tells_of_is_reported(local: LocalRig) -> None:
+    said = "import dovetail_client, time; dovetail_client.checkpointed(); time.sleep(60)"
+    local.executor.start(local.command(PYTHON, "-c", said))
+    assert Saved(FIRST) in until(local, Saved)

@@ -19,6 +19,7 @@ from dovetail.model.costs import FREE, Costs
 from dovetail.model.event import Finished, Started
 from dovetail.model.job import JobSpec
 from dovetail.model.profile import Profile
+from dovetail.model.quota import read_quotas
 from dovetail.placements import PLACEMENTS
 from dovetail.planners import planner_for
 from dovetail.predictors.oracle import Declared
@@ -47,6 +48,7 @@ def tuned(
     acknowledged: bool = False,
     span_penalty: float = 0.0,
     profiles: dict[str, Profile] | None = None,
+    quotas: str | None = None,
 ) -> Scheduler:
     """A scheduler that believes what jobs declare and knows the published models."""
     machines = parse_cluster(cluster) if isinstance(cluster, str) else cluster
@@ -62,7 +64,8 @@ def tuned(
     def make(view: Cluster) -> Any:
         curves = Curves(view, known, span_penalty)
         fallback = ALLOCATORS.create("proportional")
-        return planner_for(view, chosen.ordering(), where, sharing, costs, curves, fallback)
+        limits = read_quotas(quotas)
+        return planner_for(view, chosen.ordering(), where, sharing, costs, curves, fallback, limits)
 
     speed = Sensitivity(known, Locality(span_penalty))
     return Scheduler(machines, tenancy, make, Declared(), speed, costs)

@@ -12,11 +12,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from sensitive_world import MODELS, SensitiveWorld, job, tuned
+from sensitive_world import MODELS, STANDARD, SensitiveWorld, job, tuned
 from workbench import Instant
 
 from dovetail.core.scheduler import Scheduler
 from dovetail.model.allocation import Difference, Part, allocation_of, classify
+from dovetail.model.cluster import Capabilities, Cluster
 from dovetail.model.costs import Costs
 from dovetail.model.event import (
     Freed,
@@ -29,6 +30,7 @@ from dovetail.model.event import (
 from dovetail.model.job import JobSpec
 from dovetail.model.plan import Change, Start
 from dovetail.orderings import BUILTIN as ORDERINGS
+from dovetail.simulator.spec import parse_cluster
 
 ALLOCATORS = ("proportional", "greedy", "tune", "optimal")
 RATED = ("srtf", "srsf", "finish-time-fairness")
@@ -121,6 +123,34 @@ def test_every_kind_of_placement_goes_with_tune(placement: str) -> None:
         if placement == "consolidated":
             starts = [a for i in instants for a in i.plan.actions if isinstance(a, Start | Change)]
             assert all(len(start.allocation.parts) == 1 for start in starts)
+
+
+def lasting(cluster: str = STANDARD) -> Cluster:
+    """Machines whose executor can neither resize nor move a running job."""
+    machines = parse_cluster(cluster)
+    able = Capabilities(resize_in_place=False, move=False, start_latency=0.5)
+    return Cluster(machines.nodes, {pool.type: able for pool in machines.pools})
+
+
+@pytest.mark.parametrize("allocator", ["tune", "optimal"])
+@pytest.mark.parametrize("policy", ["fifo", "srtf", "las:thresholds=20/60"])
+def test_what_runs_is_left_as_it_is_where_it_cannot_be_changed(policy: str, allocator: str) -> None:
+    for seed in range(1 if allocator == "optimal" else 4):
+        jobs = random_jobs(seed)
+        world = SensitiveWorld(tuned(lasting(), policy, allocator), jobs)
+        instants = finish(world, jobs, fair=True)
+        assert not [a for i in instants for a in i.plan.actions if isinstance(a, Change)]
+
+
+def test_where_amounts_are_final_free_gpus_keep_their_shares() -> None:
+    """Otherwise the first job has all cores, and nobody who comes later can begin."""
+    jobs = [job(number, 4, at=number, model="alexnet", length=50) for number in range(4)]
+    decider = tuned(lasting("2x8,cpus=24,mem=500"))
+    world = SensitiveWorld(decider, jobs)
+    for instant in world.instants():
+        if instant.now >= 3:
+            break
+    assert decider.running == 4
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.5])

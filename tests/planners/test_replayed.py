@@ -10,8 +10,8 @@ from sensitive_world import job, tuned
 from dovetail.core.scheduler import Scheduler
 from dovetail.metrics.summary import summarise
 from dovetail.model.allocation import Part, allocation_of
-from dovetail.model.errors import OverCommitted
-from dovetail.model.event import Held, Started, Submitted
+from dovetail.model.event import Freed, Held, Started, Submitted
+from dovetail.model.plan import Change
 from dovetail.simulator.experiment import Replay, replay
 
 TRACE = "generate:synergy,rate=40,jobs=40,seed=4,sizes=mix,split=50/30/20"
@@ -82,13 +82,49 @@ def test_a_start_confirmed_with_amounts_of_before_does_not_bring_them_back() -> 
     decider.validate()
 
 
-@pytest.mark.xfail(
-    raises=OverCommitted,
-    strict=True,
-    reason="claims hold every core, so the share of a free GPU is not there to be held by others",
-)
-def test_others_may_hold_a_free_gpu_with_its_share_although_claims_have_all_cores() -> None:
-    decider = tuned("1x8,cpus=24,mem=500")
+def foreign(cores: int, memory: int, devices: int = 0) -> Held:
+    return Held("slurm", allocation_of((Part(0, devices, 1000 * cores, memory),)))
+
+
+@pytest.mark.parametrize("allocator", ["tune", "optimal"])
+def test_others_may_hold_a_free_gpu_with_its_share_although_claims_have_all_cores(
+    allocator: str,
+) -> None:
+    decider = tuned("1x8,cpus=24,mem=500", allocator=allocator)
     decider.step(0.0, [Submitted(job(number, model="res18", length=100)) for number in range(4)])
     assert decider.cluster.cpu[0] == 0
-    decider.step(1.0, [Held("slurm", allocation_of((Part(0, 0b1000_0000, 3000, 64_000),)))])
+    plan = decider.step(1.0, [foreign(3, 64_000, 0b1000_0000)])
+    assert plan.actions
+    assert all(isinstance(action, Change) for action in plan.actions)
+    assert decider.cluster.cpu[0] >= 0
+    decider.validate()
+    before = [decider.jobs[number].rate for number in range(4)]
+    decider.step(2.0, [Freed("slurm")])
+    assert sum(decider.jobs[number].rate for number in range(4)) > sum(before)
+
+
+@pytest.mark.parametrize("acknowledged", [False, True])
+@pytest.mark.parametrize("allocator", ["tune", "optimal"])
+def test_others_may_hold_more_than_claims_can_give_back(allocator: str, acknowledged: bool) -> None:
+    decider = tuned("1x8,cpus=24,mem=500", allocator=allocator, acknowledged=acknowledged)
+    decider.step(0.0, [Submitted(job(number, model="res18", length=100)) for number in range(4)])
+    decider.step(1.0, [foreign(24, 0), Submitted(job(4, at=1.0, model="res18", length=100))])
+    decider.validate()
+    assert all(decider.jobs[number].allocation is not None for number in range(4))
+    assert decider.jobs[4].allocation is None
+    assert decider.explain(4).cause == "cpu or memory"
+    decider.step(2.0, [Freed("slurm")])
+    decider.validate()
+    assert decider.jobs[4].allocation is not None
+
+
+def test_what_others_hold_in_partitions_is_taken_from_claims_too() -> None:
+    decider = tuned("2x8,cpus=24,mem=500", partitions={"red": 1, "blue": 1})
+    jobs = [job(number, model="res18", length=100, tenant="red") for number in range(4)]
+    decider.step(0.0, [Submitted(each) for each in jobs])
+    for cores in (3, 30):
+        decider.step(float(cores), [foreign(cores, 1000)])
+        decider.validate()
+    assert all(decider.jobs[number].allocation is not None for number in range(4))
+    decider.step(40.0, [Freed("slurm")])
+    assert decider.cluster.cpu[0] >= 0

@@ -39,6 +39,14 @@ def test_a_command_s_speed_memory_and_cost_are_seen() -> None:
     assert (seen.cores, seen.epoch) == (1, 7)
 
 
+def test_the_processor_time_that_a_command_takes_is_seen() -> None:
+    window = Window(seconds=2.0, warmup=0.1)
+    idle = measure(python(LOOP), 1, window)
+    busy = measure(python(LOOP.replace("time.sleep(0.01)", "sum(range(200_000))")), 1, window)
+    assert 0 < idle.used < 0.4
+    assert 2 * idle.used < busy.used < 1.1
+
+
 @pytest.mark.parametrize("cores", range(1, len(available_cores()) + 1))
 def test_a_command_is_pinned_with_its_threads_and_told_how_many(cores: int, tmp_path: Path) -> None:
     note = tmp_path / "note"

@@ -54,6 +54,24 @@ def test_a_profile_is_per_gpu() -> None:
     assert (surface.cores, surface.memory) == ((1.0, 2.0), (2.0,))
 
 
+def test_a_job_that_used_a_part_of_a_core_is_content_with_that_part() -> None:
+    profile = compose(Task("job", 1, (1.0, 62.5)), points(5.0, 5.0, used=0.25)).profile
+    assert profile.surface.cores == (0.3, 1.0, 2.0)
+    assert [profile.rate(cores, 62.5) for cores in (0.15, 0.3, 1.0)] == [0.5, 1.0, 1.0]
+    assert needs(profile).startswith("is content with 0.3 cores per GPU")
+
+
+def test_a_job_that_used_all_its_cores_needs_them() -> None:
+    profile = compose(Task("job", 1, (1.0, 62.5)), points(5.0, 9.0, used=0.98)).profile
+    assert profile.surface.cores == (1.0, 2.0)
+
+
+def test_a_job_that_was_kept_from_its_core_by_others_may_need_all_of_it() -> None:
+    starved = points(5.0, 5.0, used=0.25, others=0.7)
+    profile = compose(Task("job", 1, (1.0, 62.5)), starved).profile
+    assert profile.surface.cores == (1.0, 2.0)
+
+
 def test_noise_that_falls_is_smoothed() -> None:
     findings = compose(Task("job", 1, (1.0, 1.0)), points(1.0, 2.02, 1.98))
     assert findings.profile.surface.speed[1] == findings.profile.surface.speed[2]

@@ -13,6 +13,10 @@ from glob import glob
 PACKAGES = {
     "chromium": ("chromium", "chromium-browser", "google-chrome"),
     "postgresql": ("initdb",),
+    "slurmctld": ("slurmctld",),
+    "slurmd": ("slurmd",),
+    "slurm-client": ("sbatch",),
+    "munge": ("munged",),
 }
 """Debian package -> commands any of which will do."""
 

@@ -11,6 +11,7 @@ from math import inf
 from dovetail.allocators.filling import Filled, Filling, Spots
 from dovetail.allocators.targets import Targets
 from dovetail.core.claims import Arrangement, Claim, Curve, Occasion, Piece, Point
+from dovetail.model.cluster import Node
 
 
 class Desk:
@@ -22,6 +23,7 @@ class Desk:
         "jobs",
         "memory",
         "node",
+        "share",
         "spare_cpu",
         "spare_memory",
         "wanted_cpu",
@@ -37,6 +39,8 @@ class Desk:
         #: what is left when everybody is at their floor
         self.spare_cpu = self.cpu - seating.floor_cpu[node]
         self.spare_memory = self.memory - seating.floor_memory[node]
+        #: what is kept for each free GPU, so that whoever comes later finds it
+        self.share = _share(cluster.nodes[node]) if trial.occasion.lasting else (0, 0)
         self.jobs = dict(seating.nodes[node])
         #: what is aimed at for them
         self.wanted_cpu = self.wanted_memory = 0
@@ -55,9 +59,24 @@ class Desk:
         return gpus
 
     @property
+    def room(self) -> tuple[int, int]:
+        """What those who sit here may share."""
+        cpu, memory = self.gpus * self.share[0], self.gpus * self.share[1]
+        return (
+            self.cpu - min(cpu, max(self.spare_cpu, 0)),
+            self.memory - min(memory, max(self.spare_memory, 0)),
+        )
+
+    @property
     def load(self) -> float:
         """How much of the scarcer resource is aimed at here, 1 being all there is."""
         return max(self.wanted_cpu / max(self.cpu, 1), self.wanted_memory / max(self.memory, 1))
+
+
+def _share(node: Node) -> tuple[int, int]:
+    """What goes with one GPU of a node."""
+    gpus = max(node.gpus, 1)
+    return (node.cpu or 0) // gpus, (node.memory or 0) // gpus
 
 
 class Trial:
@@ -194,7 +213,7 @@ class Trial:
 
     def filled(self, group: Sequence[int], jobs: Sequence[int]) -> Filled:
         """How the nodes of a group would be shared among the claims that sit on them."""
-        room = {node: (desk.cpu, desk.memory) for node in group for desk in (self.desk(node),)}
+        room = {node: self.desk(node).room for node in group}
         members: list[tuple[Curve, Spots]] = []
         for job in jobs:
             spots = self.where(job)
@@ -210,7 +229,7 @@ class Trial:
     def filled_alone(self, node: int, members: Sequence[int]) -> Filled:
         """How a node would be shared among some who sit there alone; the others keep theirs."""
         desk = self.desk(node)
-        cpu, memory = desk.cpu, desk.memory
+        cpu, memory = desk.room
         if len(members) < len(desk.jobs):
             for job in desk.jobs.keys() - set(members):
                 point, gpus = self.point(job), desk.jobs[job]
@@ -221,7 +240,7 @@ class Trial:
     def _left(self, node: int) -> tuple[int, int]:
         """What nobody has on a node that is not being settled."""
         desk = self.desk(node)
-        cpu, memory = desk.cpu, desk.memory
+        cpu, memory = desk.room
         for job, gpus in desk.jobs.items():
             point = self.point(job)
             cpu, memory = cpu - gpus * point.cpu, memory - gpus * point.memory

@@ -13,7 +13,8 @@ def main() -> None:
     from dovetail.model.errors import UserError  # noqa: PLC0415
 
     try:
-        app(standalone_mode=False)
+        # A command that wants another exit code than 0 has it returned here.
+        sys.exit(app(standalone_mode=False) or 0)
     except UserError as error:
         _fail(str(error))
     except typer.Abort:

@@ -9,7 +9,9 @@ import typer
 from dovetail.cli import cluster, jobs, token, trace
 from dovetail.cli.compare import compare
 from dovetail.cli.demo import demo
+from dovetail.cli.doctor import doctor
 from dovetail.cli.profile import profile
+from dovetail.cli.replay import replay
 from dovetail.cli.simulate import policies, simulate
 from dovetail.cli.submit import submit
 from dovetail.cli.up import down, up
@@ -22,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 LIVE: dict[str, tuple[Callable[..., None], ...]] = {
-    "Controller": (up, down),
+    "Controller": (up, down, replay, doctor),
     "Jobs": (
         jobs.queue,
         jobs.show,

@@ -102,6 +102,7 @@ def compare(
     stop: options.To = None,
     measure: options.Measure = None,
     faults: options.Faults = None,
+    quotas: options.Quotas = None,
     skip_bad: options.SkipBad = False,
     processes: Annotated[
         int | None, typer.Option(min=1, help="Replays at a time; one per core unless given.")
@@ -133,6 +134,7 @@ def compare(
         "stop": stop,
         "measure": measure,
         "faults": faults,
+        "quotas": quotas,
         "skip_bad": skip_bad,
         "series": html_file is not None,
     }

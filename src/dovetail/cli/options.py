@@ -38,6 +38,9 @@ Measure = Annotated[str | None, typer.Option(help="A:B counts jobs A to B-1 in s
 Faults = Annotated[
     str | None, typer.Option(help="What goes wrong: trace, a CSV of node events, or rates.")
 ]
+Quotas = Annotated[
+    str | None, typer.Option(help="GPUs held at most: alice=4,group:lab=8,*=2, or a TOML file.")
+]
 SkipBad = Annotated[
     bool, typer.Option("--skip-bad", help="Leave out lines of the trace that are wrong.")
 ]

@@ -35,6 +35,7 @@ def simulate(
     stop: options.To = None,
     measure: options.Measure = None,
     faults: options.Faults = None,
+    quotas: options.Quotas = None,
     skip_bad: options.SkipBad = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     json_file: options.Json = None,
@@ -63,6 +64,7 @@ def simulate(
         "stop": stop,
         "measure": measure,
         "faults": faults,
+        "quotas": quotas,
     }
     given = {name: value for name, value in asked.items() if value is not None}
     settings = Replay(

@@ -71,7 +71,7 @@ def submit(
         "time_limit": time_limit,
         "estimate": estimate,
         "retries": retries,
-        "after": None if after is None else _numbers(after),
+        "after": None if after is None else [job.strip() for job in after.split(",")],
         "after_any": after_any or None,
         "array": array,
         "sweep": _sweep(sweep),
@@ -128,8 +128,7 @@ def _tell(receipt: Receipt, quiet: bool) -> None:
         # The number alone, so that scripts can read it; the rest goes to the other stream.
         typer.echo(receipt.array if receipt.array is not None else receipt.jobs[0])
         if receipt.array is not None:
-            last = len(receipt.jobs) - 1
-            typer.echo(f"an array of {last + 1} jobs: {receipt.array}.0 …", err=True)
+            typer.echo(f"an array of {len(receipt.jobs)} jobs", err=True)
 
 
 def _wait(found: Box, receipt: Receipt, quiet: bool) -> None:
@@ -145,13 +144,6 @@ def _wait(found: Box, receipt: Receipt, quiet: bool) -> None:
         typer.echo(f"job {job.id} {job.state}: {job.reason or 'no reason is known'}", err=True)
     if bad:
         raise typer.Exit(1)
-
-
-def _numbers(text: str) -> list[int]:
-    pieces = [piece.strip() for piece in text.split(",")]
-    if not all(piece.isdecimal() for piece in pieces):
-        raise UserError(f"--after {text}: write numbers of jobs like 12,13")
-    return [int(piece) for piece in pieces]
 
 
 def _pairs(given: list[str] | None, option: str) -> dict[str, str] | None:

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dovetail.cli.engines import (
+    Account,
+    Engine,
+    Nodes,
+    Partition,
+    Qos,
+    Share,
+    SlurmOptions,
+    TimeLimit,
+    engine_of,
+)
 from dovetail.cli.options import Allocator, Placement, Predictor, Profiles
 from dovetail.cli.talking import AsJson, DataDir, box, print_json
-from dovetail.model.cluster import VIRTUAL
+from dovetail.model.cluster import VIRTUAL, Node
 from dovetail.model.errors import UserError
 
 if TYPE_CHECKING:
+    from dovetail.controller.api.listening import Listening
+    from dovetail.controller.api.people import Doorkeeper
     from dovetail.controller.api.service import Service
-    from dovetail.controller.api.serving import Listening
+    from dovetail.controller.opening import Engine as EngineMaker
     from dovetail.controller.opening import Opening
     from dovetail.live import Box
 
@@ -30,6 +44,13 @@ PATIENCE = 60.0
 
 def up(
     data_dir: DataDir = None,
+    engine: Engine = "local",
+    partition: Partition = None,
+    nodes: Nodes = None,
+    share: Share = 1.0,
+    account: Account = None,
+    qos: Qos = None,
+    time_limit: TimeLimit = None,
     gpus: Annotated[int | None, typer.Option(help="So many virtual GPUs, to try it out.")] = None,
     policy: Annotated[str | None, typer.Option(help="What decides: see dovetail policies.")] = None,
     placement: Placement = None,
@@ -53,46 +74,53 @@ def up(
     if detach:
         _detach(folder)
         return
-    from dovetail.controller.api.serving import Listening  # noqa: PLC0415
+    from dovetail.controller.api.listening import Listening  # noqa: PLC0415
     from dovetail.controller.opening import Opening  # noqa: PLC0415
     from dovetail.controller.parts import DEFAULT_POLICY, Parts  # noqa: PLC0415
 
-    parts = Parts(policy or DEFAULT_POLICY, placement, allocator, predictor, profiles)
+    # The journal names the file: it must be found from anywhere.
+    measured = None if profiles is None else str(Path(profiles).resolve())
+    parts = Parts(policy or DEFAULT_POLICY, placement, allocator, predictor, measured)
     named = frozenset(name.strip() for name in admins.split(",") if name.strip())
-    opening = Opening(folder, parts, gpus, database, named)
+    opening = Opening(folder, parts, database, named)
     where = Listening(folder, os.geteuid() == 0, port, host, tls_cert, tls_key)
     where.check()
-    _run(opening, where)
+    slurm = SlurmOptions(partition, nodes, share, account, qos, time_limit)
+    _run(opening, where, engine_of(engine, gpus, slurm))
 
 
-def _run(opening: Opening, where: Listening) -> None:
+def _run(opening: Opening, where: Listening, engine: EngineMaker) -> None:
     import asyncio  # noqa: PLC0415
     import logging  # noqa: PLC0415
 
-    from dovetail.controller.api.app import make_app  # noqa: PLC0415
-    from dovetail.controller.api.serving import serve  # noqa: PLC0415
     from dovetail.controller.opening import opened  # noqa: PLC0415
     from dovetail.controller.telling import Teller  # noqa: PLC0415
 
     logging.basicConfig(format="%(asctime)s  %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     logging.getLogger("dovetail").setLevel(logging.INFO)
-    with opened(opening) as (service, keeper):
+    with opened(opening, engine) as (service, keeper):
         service.watchers.append(Teller(service.controller))
-        asyncio.run(serve(service, make_app(service, keeper), where, _greeting(service, where)))
+        asyncio.run(_live(service, keeper, where))
     typer.echo("The controller has ended; jobs that run go on.", err=True)
+
+
+async def _live(service: Service, keeper: Doorkeeper, where: Listening) -> None:
+    import asyncio  # noqa: PLC0415
+
+    from dovetail.controller.api.app import make_app  # noqa: PLC0415
+    from dovetail.controller.api.serving import serve  # noqa: PLC0415
+    from dovetail.web.serving import Dashboard  # noqa: PLC0415
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, service.end)
+    app = Dashboard(make_app(service, keeper))
+    await serve(service, app, where, _greeting(service, where))
 
 
 def _greeting(service: Service, where: Listening) -> Callable[[int | None], None]:
     def greet(port: int | None) -> None:
         controller = service.controller
-        node = controller.executor.nodes[0]
-        gpus = "virtual GPUs (made up: for trying it out)" if node.type == VIRTUAL else node.type
-        memory = f"{(node.memory or 0) / 1024:.3g} GiB"
-        typer.echo(
-            f"Dovetail is up on {node.name}: {node.gpus} {gpus}, "
-            f"{(node.cpu or 0) / 1000:g} cores, {memory} of memory.",
-            err=True,
-        )
+        typer.echo(f"Dovetail is up on {_machines(controller.executor.nodes)}.", err=True)
         typer.echo(f"  {controller.executor.describe()}", err=True)
         typer.echo(f"  policy {service.policy}, data in {where.folder}", err=True)
         if port is not None:
@@ -105,13 +133,28 @@ def _greeting(service: Service, where: Listening) -> Callable[[int | None], None
     return greet
 
 
+def _machines(nodes: Sequence[Node]) -> str:
+    """What there is, in a line."""
+    first = nodes[0]
+    cores = sum(node.cpu or 0 for node in nodes) / 1000
+    memory = sum(node.memory or 0 for node in nodes) / 1024
+    kinds = "+".join(dict.fromkeys(node.type for node in nodes))
+    if first.type == VIRTUAL:
+        kinds = "virtual GPUs (made up: for trying it out)"
+    where = first.name if len(nodes) == 1 else f"{len(nodes)} nodes"
+    gpus = sum(node.gpus for node in nodes)
+    return f"{where}: {gpus} {kinds}, {cores:g} cores, {memory:.3g} GiB of memory"
+
+
 def _detach(folder: Path) -> None:
     """The same command again, on its own; here we only wait until it answers."""
     from dovetail.controller.opening import prepared  # noqa: PLC0415
 
     folder = prepared(folder)
+    if _answers(folder):
+        raise UserError(f"{folder}: another controller is using it; stop that one first")
     words = [word for word in sys.argv[1:] if word not in ("--detach", "-d")]
-    with open(folder / LOG, "ab") as log:
+    with open(folder / LOG, "ab", opener=_private) as log:
         begun = log.tell()
         process = subprocess.Popen(
             [sys.executable, "-m", "dovetail", *words],
@@ -133,6 +176,10 @@ def _detach(folder: Path) -> None:
     raise UserError(f"the controller does not answer yet; see {folder / LOG}")
 
 
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)
+
+
 def _answers(folder: Path) -> bool:
     try:
         with box(folder) as found:
@@ -150,16 +197,8 @@ def down(
     as_json: AsJson = False,
 ) -> None:
     """End the controller; jobs that run go on, and the next one finds them."""
-    stopped = 0
     with box(data_dir) as found:
-        if stop_jobs:
-            active = [job for job in found.queue(limit=10000) if job.places]
-            for job in active:
-                found.cancel(job.id)
-            for job in active:
-                found.wait(job.id, PATIENCE)
-            stopped = len(active)
-        found.end()
+        stopped = found.end(stop_jobs)
         _gone(found)
     if as_json:
         print_json({"down": True, "stopped": stopped})

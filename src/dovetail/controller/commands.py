@@ -15,6 +15,12 @@ class Submit(NamedTuple):
     array: bool = False
 
 
+class SubmitAll(NamedTuple):
+    """Run all of these or none; answered with an `Accepted` for each."""
+
+    orders: tuple[Submit, ...]
+
+
 class Accepted(NamedTuple):
     """The numbers of new jobs, and of the array they are members of."""
 
@@ -62,4 +68,4 @@ class Undrain(NamedTuple):
     node: str
 
 
-Command = Submit | Cancel | Hold | Release | Requeue | Drain | Undrain
+Command = Submit | SubmitAll | Cancel | Hold | Release | Requeue | Drain | Undrain

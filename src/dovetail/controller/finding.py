@@ -10,7 +10,7 @@ from sqlalchemy import Select, func, select
 from dovetail.controller import schema
 from dovetail.controller.loop import Controller
 from dovetail.controller.roster import ALIVE, Live
-from dovetail.model.errors import UserError
+from dovetail.model.errors import Missing, UserError
 
 DIGITS = 18
 """More make no number a data base could hold."""
@@ -31,7 +31,7 @@ class Filter:
     def passes(self, live: Live, state: str) -> bool:
         """Is this one wanted?"""
         return (
-            self.owner in (None, live.submission.owner)
+            self.owner in (None, live.owner)
             and self.state in (None, state)
             and (self.name is None or self.name in live.name)
             and (self.since is None or live.submitted >= self.since)
@@ -73,7 +73,7 @@ def array_of(controller: Controller, number: int) -> ArrayDescription:
     store, arrays, jobs = controller.journal.store, schema.arrays, schema.jobs
     rows = store.rows(select(arrays).where(arrays.c.id == number))
     if not rows:
-        raise UserError(f"there is no array {number}")
+        raise Missing(f"there is no array {number}")
     mine = select(jobs.c.state, func.count().label("jobs")).where(jobs.c.array == number)
     counted = store.rows(mine.group_by(jobs.c.state).order_by(jobs.c.state))
     return ArrayDescription(**rows[0], states={row["state"]: row["jobs"] for row in counted})
@@ -111,4 +111,4 @@ def _numbers(controller: Controller, wanted: Select[Any]) -> list[int]:
 
 
 def _missing(text: str) -> list[int]:
-    raise UserError(f"there is no job {text}")
+    raise Missing(f"there is no job {text}")

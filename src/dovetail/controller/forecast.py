@@ -1,40 +1,89 @@
-"""Where and when a job would run if it were submitted now: the decision itself, on a fork."""
+"""Where and when a job would run if it were submitted now: the decision itself, on a fork.
+
+The fork is made at once and may be driven in another thread, so that nobody waits for the answer
+but whoever asked.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 
-from dovetail.controller.foresight import Foresight
+from dovetail.answers.foresight import Foresight, Lengths, fork
 from dovetail.controller.loop import Controller
 from dovetail.controller.reading import places
 from dovetail.controller.submission import Submission
 from dovetail.model.event import Submitted
-from dovetail.model.job import Status
+from dovetail.model.job import Job
 from dovetail.model.live import Forecast
+from dovetail.predictors.oracle import Declared
 
-MOST_STEPS = 2000
-"""Decisions looked ahead; further is guessing."""
+NEVER = float("inf")
+PATIENCE = 2.0
+"""Seconds spent on looking ahead; further is guessing anyway."""
 
 
-def forecast(controller: Controller, submissions: Sequence[Submission]) -> Forecast:
-    """What would become of the first of these jobs."""
-    scheduler, now, count = controller.scheduler, controller.time.now(), len(submissions)
-    ahead = Foresight(scheduler, controller.make, now)
-    number = controller.roster.next_id
-    ahead.submit([Submitted(submissions[0].spec(number, now))])
-    if number not in ahead.scheduler.jobs:
-        said = [reason for job, reason in ahead.scheduler.ended if job.id == number]
-        return Forecast(False, said[0] if said else "it can never run here", jobs=count)
-    why = ahead.scheduler.explain(number).text
-    nodes = scheduler.cluster.nodes
-    for step in range(MOST_STEPS):
-        job = ahead.scheduler.jobs.get(number)
-        if job is None:
-            break
-        if job.allocation is not None and job.status in (Status.STARTING, Status.RUNNING):
-            held = places(job.allocation, nodes)
-            waits = ahead.now - now
-            return Forecast(True, why if waits else "", waits, held, count, step > 0)
-        if not ahead.advance():
-            break
-    return Forecast(True, why, None, (), count, True)
+class Forecasting:
+    """A question about the future, with all that is needed to answer it."""
+
+    def __init__(self, controller: Controller, submissions: Sequence[Submission]) -> None:
+        self._make = controller.make
+        self._nodes = controller.scheduler.cluster.nodes
+        self._begun = controller.time.now()
+        self._first, self._count = submissions[0], len(submissions)
+        self._number = controller.roster.next_id
+        self._waits = set(self._first.after) & controller.roster.keys()
+        self._lengths = believed(controller, {self._number: self._first})
+        self._rests = dict(controller.roster.resting)
+        self._wake_at = controller.wake_at
+        self._image = controller.scheduler.image()
+
+    def answer(self) -> Forecast:
+        """What would become of the first of the jobs."""
+        forked = fork(self._make, self._image)
+        ahead = Foresight(forked, self._begun, self._lengths, self._wake_at, self._rests)
+        until = time.monotonic() + PATIENCE
+        if self._first.held:
+            return self._untold("its owner would hold it")
+        if self._waits:
+            named = ", ".join(map(str, sorted(self._waits)))
+            why = f"it would wait for job {named} to end"
+            while self._waits & ahead.scheduler.jobs.keys():
+                if time.monotonic() > until or not ahead.advance():
+                    return self._untold(why)
+        else:
+            why = ""
+        ahead.step([Submitted(self._first.spec(self._number, ahead.now))])
+        if self._number not in ahead.scheduler.jobs:
+            said = [reason for job, reason in ahead.scheduler.ended if job.id == self._number]
+            return Forecast(False, said[0] if said else "can never run here", jobs=self._count)
+        why = why or ahead.scheduler.explain(self._number).text
+        while job := ahead.scheduler.jobs.get(self._number):
+            if job.allocation is not None:
+                held, waits = places(job.allocation, self._nodes), ahead.now - self._begun
+                reason = why if waits else ""
+                return Forecast(True, reason, waits, held, self._count, waits > 0)
+            if time.monotonic() > until or not ahead.advance():
+                break
+        return self._untold(why)
+
+    def _untold(self, why: str) -> Forecast:
+        return Forecast(True, why, jobs=self._count)
+
+
+def believed(controller: Controller, new: Mapping[int, Submission]) -> Lengths:
+    """Lengths as far as they are more than a guess; a time limit ends any job."""
+    roster, guessing = controller.roster, isinstance(controller.scheduler.predictor, Declared)
+
+    def length(job: Job) -> float:
+        live = roster.get(job.id)
+        asked = live.submission if live is not None else new.get(job.id)
+        told = live.progress if live is not None else None
+        known = not guessing or job.spec.estimate is not None
+        known = known or bool(told and told.total and told.rate > 0)
+        # A job that has run longer than it was believed to may do so for ever.
+        expected = job.expected if known and job.expected > job.attained else NEVER
+        limit = asked.time_limit if asked is not None else None
+        return expected if limit is None else min(expected, limit)
+
+    return length

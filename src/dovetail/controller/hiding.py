@@ -19,6 +19,7 @@ _FLAG = re.compile(
     r"(?i)^(-{1,2}[\w.-]*(?:secret|token|passw|credential|api[-_]?key)[\w.-]*)(=.*)?$"
 )
 _ASSIGNED = re.compile(r"(?i)^(\w*(?:SECRET|TOKEN|PASSW|CREDENTIAL|API_?KEY)\w*)=.*$")
+_SUSPICIOUS = re.compile(r"(?i)secret|token|passw|credential|api[-_]?key|://")
 _URL = re.compile(r"(\w+://[^\s/:@]*):[^\s/@]+@")
 
 
@@ -40,6 +41,8 @@ def _hidden(name: str, text: str) -> bool:
 
 def redacted(command: Sequence[str]) -> tuple[str, ...]:
     """A command line as it may be shown: `--api-key ***`."""
+    if not _SUSPICIOUS.search("\n".join(command)):
+        return tuple(command)
     shown: list[str] = []
     hide_next = False
     for word in command:

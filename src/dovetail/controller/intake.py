@@ -10,11 +10,25 @@ from dovetail.controller.dependencies import DONE
 from dovetail.controller.journal import Entry
 from dovetail.controller.roster import FAIL, REQUEUE, Live, Roster, Run
 from dovetail.core.scheduler import Scheduler
-from dovetail.executors.protocol import Advanced, Ended, Paused, Report, Running
+from dovetail.executors.protocol import (
+    Advanced,
+    Closed,
+    Ended,
+    Fate,
+    Fault,
+    Opened,
+    Paused,
+    Report,
+    Running,
+    Saved,
+)
 from dovetail.model.event import (
+    Checkpointed,
     Event,
     Failed,
     Finished,
+    NodeDraining,
+    NodeUp,
     Offered,
     Progressed,
     Started,
@@ -47,7 +61,16 @@ class Intake:
     # ---- from engines ------------------------------------------------------------------------
 
     def report(self, report: Report) -> None:
-        """Something happened to an attempt; news of earlier attempts means nothing any more."""
+        """Something happened to a machine or to an attempt."""
+        if isinstance(report, Closed):
+            self.events.append(NodeDraining(report.node))
+        elif isinstance(report, Opened):
+            self.events.append(NodeUp(report.node))
+        else:
+            self._fate(report)
+
+    def _fate(self, report: Fate) -> None:
+        """News of earlier attempts means nothing any more."""
         live = self.roster.get(report.attempt.job)
         if live is None or live.run is None or live.run.attempt != report.attempt:
             self._orphan(report)
@@ -57,11 +80,13 @@ class Intake:
             self._advanced(live, report)
         elif isinstance(report, Running):
             self._running(live, report)
+        elif isinstance(report, Saved):
+            self._saved(live)
         elif isinstance(report, Paused):
             self._clock_out(live, live.run)
             self.events.append(Stopped(live.id))
 
-    def _orphan(self, report: Report) -> None:
+    def _orphan(self, report: Fate) -> None:
         if isinstance(report, Ended):
             orphan = self.roster.orphans.get(report.attempt.job)
             if orphan is not None and orphan.run and orphan.run.attempt == report.attempt:
@@ -108,6 +133,12 @@ class Intake:
             self.events.append(Stopped(live.id))
         elif report.code == 0:
             self.events.append(Finished(live.id))
+        elif report.fault is Fault.ENGINE:
+            self.events.append(Stopped(live.id))
+            self._rest(live, f"it was lost ({report.reason})", live.attempts)
+        elif report.fault is Fault.OTHERS:
+            self.note(live, report.reason)
+            self._fulfil(live, FAIL)
         elif not run.survived(self.under.boot) and report.code is report.signal is None:
             self._rebooted(live)
         else:
@@ -115,7 +146,7 @@ class Intake:
 
     def _rebooted(self, live: Live) -> None:
         """It went down with the machine: its owner has said what that means."""
-        self._note(live, REBOOTED)
+        self.note(live, REBOOTED)
         self._fulfil(live, live.submission.on_reboot)
 
     def _fulfil(self, live: Live, fate: str) -> None:
@@ -124,7 +155,8 @@ class Intake:
         else:
             self.events.append(Failed(live.id, live.reason, final=True))
 
-    def _note(self, live: Live, reason: str) -> None:
+    def note(self, live: Live, reason: str) -> None:
+        """Say something about a job that people can read."""
         live.reason = reason
         self.entry.job(live.id, reason=reason)
 
@@ -136,7 +168,7 @@ class Intake:
         run.fate = fate
         self.roster.limits.pop(live.id, None)
         self.entry.attempt(*run.attempt, fate=fate)
-        self._note(live, reason)
+        self.note(live, reason)
         self.stops.append(live)
         if self.under.instant:
             # Nobody will confirm that it has ended.
@@ -148,11 +180,16 @@ class Intake:
         self.events.append(Failed(live.id, reason))
         live.failures += 1
         self.entry.job(live.id, failures=live.failures)
-        rest = self.under.backoff(live.failures)
-        if live.failures <= live.submission.retries and rest > 0:
+        if live.failures <= live.submission.retries:
+            self._rest(live, f"it failed ({reason})", live.failures)
+
+    def _rest(self, live: Live, why: str, times: int) -> None:
+        """Before it is tried again, longer each time."""
+        rest = self.under.backoff(times)
+        if rest > 0:
             self.events.append(Withheld(live.id))
             live.pause = self.roster.resting[live.id] = self.entry.now + rest
-            live.reason = f"it failed ({reason}) and is tried again after a rest of {rest:g} s"
+            live.reason = f"{why} and is tried again after a rest of {rest:g} s"
             self.entry.job(live.id, pause=live.pause, reason=live.reason)
 
     def _advanced(self, live: Live, report: Advanced) -> None:
@@ -164,6 +201,13 @@ class Intake:
             live.told = self.entry.now
             per_step = job.expected / report.total
             self.events.append(Progressed(live.id, report.steps * per_step, report.rate * per_step))
+
+    def _saved(self, live: Live) -> None:
+        """A job that saves all the time is believed, but not written down each time."""
+        if live.saved is None or abs(self.entry.wall - live.saved) >= TELL_EVERY:
+            live.saved = self.entry.wall
+            self.entry.job(live.id, saved=live.saved)
+            self.events.append(Checkpointed(live.id))
 
     # ---- from the clock ----------------------------------------------------------------------
 
@@ -213,8 +257,7 @@ class Intake:
 
     def forget(self, live: Live, reason: str = "", state: str = "cancelled") -> None:
         """A job ends that the scheduler never heard of."""
-        values = {"state": state, "reason": reason, "ended": self.entry.wall}
-        self.entry.job(live.id, **values)
+        self.entry.end(live.id, state, reason)
         self.roster.leave(live.id, state)
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import delete, func, select
 
 from dovetail.controller import records, schema
+from dovetail.controller.collecting import keeping_all
 from dovetail.controller.store import Row, Store
 from dovetail.controller.timebase import Anchor, Moment
 from dovetail.core.scheduler import Scheduler, Unlike
@@ -53,6 +54,11 @@ class Entry:
     def job(self, number: int, **values: Any) -> None:
         """Change columns of a job."""
         self.jobs.setdefault(number, {"id": number}).update(values)
+
+    def end(self, number: int, state: str, reason: str) -> None:
+        """A job is over."""
+        over = {"ended": self.wall, "over": self.now}
+        self.job(number, state=state, reason=reason, pause=None, **over)
 
     def attempt(self, job: int, number: int, **values: Any) -> None:
         """Change columns of an attempt."""
@@ -106,7 +112,8 @@ class Journal:
         """Store the scheduler's state as of the last entry; forget what nobody needs any more."""
         if self.sequence == self._stored:
             return
-        state = records.compact(scheduler.snapshot())
+        with keeping_all():
+            state = records.compact(scheduler.snapshot())
         with self.store.transaction():
             self.store.add(schema.snapshots, [{"sequence": self.sequence, "state": state}])
         self._stored = self.sequence
@@ -189,7 +196,7 @@ class Journal:
     def hand_over(self, scheduler: Scheduler, parts: str) -> None:
         """From here on a scheduler of other parts decides: recovery and replay begin with it."""
         if not self.sequence:
-            self.remember(parts)
+            self.remember(parts=parts)
             return
         state = records.compact(scheduler.snapshot())
         old = schema.snapshots.c.sequence == self.sequence
@@ -199,10 +206,12 @@ class Journal:
             self.store.note({"parts": parts, "since": str(self.sequence)})
         self._stored = self.sequence
 
-    def remember(self, parts: str) -> None:
-        """What decides, for the next start."""
-        with self.store.transaction():
-            self.store.note({"parts": parts})
+    def remember(self, **values: str) -> None:
+        """What decides and about which machines, for the next start and for replays."""
+        news = {key: text for key, text in values.items() if self.store.noted(key) != text}
+        if news:
+            with self.store.transaction():
+                self.store.note(news)
 
     def since(self) -> int:
         """The last batch that schedulers of other parts decided."""

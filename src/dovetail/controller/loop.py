@@ -16,20 +16,25 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
+from dovetail.controller import machines
 from dovetail.controller.circumstances import Backoff, circumstances, doubling
+from dovetail.controller.collecting import keeping_all
 from dovetail.controller.commands import Command
+from dovetail.controller.idleness import IdleRule
 from dovetail.controller.intake import Intake
 from dovetail.controller.journal import Entry, Journal
 from dovetail.controller.parts import Parts, composer, read_parts
 from dovetail.controller.performing import Booking, Performer
 from dovetail.controller.recovery import reconcile
+from dovetail.controller.retention import Forgetting, Retention
 from dovetail.controller.roster import Roster
 from dovetail.controller.timebase import Clock, MachineClock, TimeBase
 from dovetail.controller.trial import Trial
+from dovetail.controller.watching import Watch
 from dovetail.controller.wishes import Wishes
 from dovetail.core.scheduler import Scheduler
 from dovetail.executors.protocol import Ended, Executor
-from dovetail.model.errors import UserError
+from dovetail.model.errors import Unavailable, UserError
 from dovetail.model.event import Event, Submitted, Wake
 from dovetail.model.plan import Plan
 
@@ -45,6 +50,12 @@ class Settings:
     pace: float = 0.1
     #: rests after failures
     backoff: Backoff = field(default_factory=doubling)
+    #: seconds between two looks at who else is on the machines and what jobs use
+    look: float = 5.0
+    #: what happens to jobs that make nothing of their GPUs
+    idle: IdleRule = field(default_factory=IdleRule)
+    #: how long jobs that have ended are remembered
+    keep: Retention = field(default_factory=Retention)
 
 
 Asked = tuple[Command, "Future[Any]"]
@@ -69,13 +80,17 @@ class Controller:
         self.settings = settings or Settings()
         self.time = TimeBase(clock or MachineClock(), journal.anchor(), journal.last_moment())
         journal.drop_anchor(self.time.anchor)
-        self.scheduler, last = self._recover(make, parts)
-        self.roster = Roster(journal.store)
-        self.roster.unheard(self.scheduler.jobs)
+        with keeping_all():
+            self.scheduler, last = self._recover(make, parts)
+            self.roster = Roster(journal.store)
+            self.roster.unheard(self.scheduler.jobs)
         self.trial = Trial(make)
         boot = self.time.anchor.boot
-        self.under = circumstances(self.scheduler.cluster, boot, self.settings.backoff)
+        settings = self.settings
+        self.under = circumstances(self.scheduler.cluster, boot, settings.backoff)
         self.performer = Performer(executor)
+        self.looks = Watch(executor, self.scheduler, settings.look, settings.idle)
+        self.forgetting = Forgetting(journal.store, executor, settings.keep)
         #: what the last plan asked for
         self.wake_at = last.wake_at
         #: told of every plan that was carried out: for watchers and tests
@@ -84,6 +99,7 @@ class Controller:
         self._bell: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ending = self._over = False
+        self._act_at_end = True
         for effect in reconcile(self.scheduler, self.roster, self.performer, last):
             self.performer.perform(effect, self.time.now())
 
@@ -95,13 +111,14 @@ class Controller:
         text, before = parts.written() if parts else None, journal.store.noted("parts")
         if text is None or before is None or text == before:
             recovered = journal.recover(make)
-            if text is not None and before is None:
-                journal.remember(text)
+            if text is not None:
+                journal.remember(parts=text, machines=machines.written(self.executor))
             return recovered
         old, last = journal.recover(composer(read_parts(before), self.executor))
         scheduler = make()
         scheduler.restore(old.snapshot(), anew=True)
         journal.hand_over(scheduler, text)
+        journal.remember(machines=machines.written(self.executor))
         return scheduler, last._replace(wake_at=self.time.now())
 
     # ---- asking ------------------------------------------------------------------------------
@@ -110,7 +127,7 @@ class Controller:
         """Queue a command; the answer comes when it is on disk. From any thread."""
         answer: Future[Any] = Future()
         if self._over:
-            answer.set_exception(UserError(OVER))
+            answer.set_exception(Unavailable(OVER))
             return answer
         self._asked.append((command, answer))
         if self._loop is not None and self._bell is not None:
@@ -123,10 +140,14 @@ class Controller:
 
     # ---- turning -----------------------------------------------------------------------------
 
-    def turn(self) -> bool:
-        """Take in what is queued, decide, write down, act; False: there was nothing to do."""
+    def turn(self, act: bool = True) -> bool:
+        """Take in what is queued, decide, write down, act; False: there was nothing to do.
+
+        Without `act` what was decided is left for whoever recovers the journal.
+        """
         now = self.time.now()
         self.performer.retry(now)
+        self.forgetting.tend(now, self.roster.orphans)
         entry = Entry(now, self.time.wall())
         intake = Intake(entry, self.scheduler, self.roster, self.under)
         self._hear(intake)
@@ -137,7 +158,7 @@ class Controller:
             _settle(answers)
             return False
         try:
-            self._decide(intake, answers)
+            self._decide(intake, answers, act)
         except BaseException as error:
             for answer, _ in answers:
                 if not answer.done():
@@ -153,6 +174,7 @@ class Controller:
                 self.performer.gone(report.attempt)
         intake.timed()
         intake.followed()
+        self.looks.look(intake)
 
     def _answer(self, intake: Intake) -> list[tuple[Future[Any], Any]]:
         """Take in commands; those that are wrong are told so at once."""
@@ -168,7 +190,7 @@ class Controller:
                 answer.set_exception(error)
         return answers
 
-    def _decide(self, intake: Intake, answers: list[tuple[Future[Any], Any]]) -> None:
+    def _decide(self, intake: Intake, answers: list[tuple[Future[Any], Any]], act: bool) -> None:
         entry, events = intake.entry, intake.events
         booking = Booking(entry, self.scheduler, self.roster, self.performer, self.under)
         for live in intake.stops:
@@ -181,7 +203,7 @@ class Controller:
             booking.plan(plan, {number for number in map(_job, events) if number is not None})
         self.journal.write(entry)
         _settle(answers)
-        for effect in booking.effects:
+        for effect in booking.effects if act else ():
             self.performer.perform(effect, entry.now)
         if plan is not None and self.watch is not None:
             self.watch(entry.now, events, plan)
@@ -212,12 +234,13 @@ class Controller:
             while not self._ending:
                 self.turn()
                 await self._rest(self._bell)
-            self.turn()
+            self.turn(self._act_at_end)
             self.journal.snapshot(self.scheduler)
         finally:
             self._over = True
+            self.forgetting.close()
             while self._asked:
-                self._asked.popleft()[1].set_exception(UserError(OVER))
+                self._asked.popleft()[1].set_exception(Unavailable(OVER))
 
     async def _rest(self, bell: asyncio.Event) -> None:
         """Until somebody asks, a plan wants to be woken, or it is time to look at the engine."""
@@ -230,9 +253,9 @@ class Controller:
         # Who else is about to ask comes into the same batch.
         await asyncio.sleep(0)
 
-    def end(self) -> None:
-        """Let `run` come to its end. Call it from the loop's own thread."""
-        self._ending = True
+    def end(self, act: bool = True) -> None:
+        """Let `run` come to its end, with a last turn. Call it from the loop's own thread."""
+        self._ending, self._act_at_end = True, act
         if self._bell is not None:
             self._bell.set()
 
@@ -251,5 +274,5 @@ def _settle(answers: list[tuple[Future[Any], Any]]) -> None:
 
 def _told(error: BaseException) -> Exception:
     if isinstance(error, UserError):
-        return error
-    return UserError("the controller ended before it could write this down; ask again")
+        return Unavailable(str(error))
+    return Unavailable("the controller ended before it could write this down; ask again")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from dovetail.controller.tokens import Tokens
 from dovetail.executors.local import Local
 from dovetail.executors.local.machine import detect
 from dovetail.executors.protocol import Executor
+from dovetail.executors.slurm import Options, Slurm
 from dovetail.model.errors import UserError
 
 DATABASE = "dovetail.db"
@@ -31,8 +33,6 @@ class Opening:
 
     folder: Path
     parts: Parts
-    #: virtual GPUs instead of real ones
-    gpus: int | None = None
     #: another data base than the file in the folder
     database: str | None = None
     admins: frozenset[str] = frozenset()
@@ -40,13 +40,19 @@ class Opening:
     limits: Limits = field(default_factory=Limits)
 
 
+Engine = Callable[[Path], Executor]
+"""What runs the jobs of a data folder."""
+
+
 @contextmanager
-def opened(opening: Opening) -> Iterator[tuple[Service, Doorkeeper]]:
-    """The service over a folder; its data base is let go of at the end."""
+def opened(opening: Opening, engine: Engine) -> Iterator[tuple[Service, Doorkeeper]]:
+    """The service over a folder; folder and data base are let go of at the end."""
     folder = prepared(opening.folder)
-    store = Store(opening.database or f"sqlite:///{folder / DATABASE}")
-    try:
-        executor = local(folder, opening.gpus)
+    with ExitStack() as stack:
+        stack.enter_context(_owned(folder))
+        store = Store(opening.database or f"sqlite:///{folder / DATABASE}")
+        stack.callback(store.close)
+        executor = engine(folder)
         controller = Controller(
             composer(opening.parts, executor),
             Journal(store),
@@ -59,8 +65,6 @@ def opened(opening: Opening) -> Iterator[tuple[Service, Doorkeeper]]:
             controller, tokens, opening.parts.policy, opening.limits, os.geteuid() == 0
         )
         yield service, Doorkeeper(tokens, controller.time.wall, opening.admins)
-    finally:
-        store.close()
 
 
 def prepared(folder: Path) -> Path:
@@ -74,6 +78,24 @@ def prepared(folder: Path) -> Path:
     return folder.resolve()
 
 
-def local(folder: Path, gpus: int | None) -> Executor:
-    """This machine as an engine."""
-    return Local(folder, detect(gpus, RESERVED))
+@contextmanager
+def _owned(folder: Path) -> Iterator[None]:
+    """Only one controller at a time, even where their data bases differ."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise UserError(f"{folder}: another controller is using it; stop that one first") from None
+    finally:
+        os.close(descriptor)
+
+
+def slurm(options: Options) -> Engine:
+    """A cluster that Slurm runs."""
+    return lambda folder: Slurm(folder, options)
+
+
+def local(gpus: int | None) -> Engine:
+    """This machine as an engine, with so many virtual GPUs instead of real ones."""
+    return lambda folder: Local(folder, detect(gpus, RESERVED))

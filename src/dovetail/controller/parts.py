@@ -1,4 +1,4 @@
-"""From settings as a person types them to a scheduler for the machines of an engine.
+"""From settings as a person types them to a scheduler for some machines.
 
 The live counterpart of the simulator's composition: nobody knows true lengths here, so what a
 recipe leaves to an oracle is left to what owners declare.
@@ -12,18 +12,19 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dovetail.allocators import ALLOCATORS
+from dovetail.controller.machines import Machines
 from dovetail.core.claims import Curves
 from dovetail.core.protocols import JointAllocator
 from dovetail.core.scheduler import Scheduler
-from dovetail.executors.protocol import Executor
 from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
 from dovetail.model.errors import UserError
+from dovetail.model.quota import read_quotas
 from dovetail.placements import PLACEMENTS
 from dovetail.planners import planner_for
 from dovetail.predictors import PREDICTORS
 from dovetail.profiles import catalogue
-from dovetail.recipes import policy
+from dovetail.recipes import Policy, policy
 from dovetail.speed.locality import Locality
 from dovetail.speed.sensitivity import Sensitivity
 from dovetail.tenancy.whole import Whole
@@ -47,6 +48,8 @@ class Parts:
     predictor: str | None = None
     #: a file of sensitivity profiles, over the published ones
     profiles: str | None = None
+    #: what users and groups may hold at one time: see `model.quota`
+    quotas: str | None = None
     span_penalty: float = 0.0
     type_factors: dict[str, float] = field(default_factory=dict)
     costs: Costs = field(default_factory=Costs)
@@ -62,27 +65,34 @@ def read_parts(text: str) -> Parts:
     return Parts(**{**plain, "costs": Costs(**plain["costs"])})
 
 
-def cluster_of(executor: Executor) -> Cluster:
-    """The machines of an engine, with nothing on them."""
-    return Cluster(executor.nodes, dict(executor.capabilities))
+def cluster_of(machines: Machines) -> Cluster:
+    """The machines, of an engine say, with nothing on them."""
+    return Cluster(machines.nodes, dict(machines.capabilities))
+
+
+def believed(parts: Parts, chosen: Policy, told: bool = False) -> str:
+    """The predictor: where nobody is told the truth, none that needs it."""
+    text = parts.predictor or chosen.predictor
+    if told or text.partition(":")[0] not in KNOWING:
+        return text
+    if parts.predictor is not None:
+        raise UserError(f"predictor {parts.predictor} knows the future: choose another one")
+    return "declared"
 
 
 def composer(
-    parts: Parts, executor: Executor, told: Callable[[int], float] | None = None
+    parts: Parts, machines: Machines, told: Callable[[int], float] | None = None
 ) -> Callable[[], Scheduler]:
     """Makes new schedulers of these parts; `told` is the truth, for tests that know it."""
     chosen = policy(parts.policy)
     allocator_text = parts.allocator or chosen.allocator
-    predictor_text = parts.predictor or chosen.predictor
-    if told is None and predictor_text.partition(":")[0] in KNOWING:
-        if parts.predictor is not None:
-            raise UserError(f"predictor {parts.predictor} knows the future: choose another one")
-        predictor_text = "declared"
+    predictor_text = believed(parts, chosen, told is not None)
     profiles = catalogue(parts.profiles)
+    quotas = read_quotas(parts.quotas)
     plain = Locality(parts.span_penalty, parts.type_factors)
 
     def make() -> Scheduler:
-        cluster = cluster_of(executor)
+        cluster = cluster_of(machines)
         stated = cluster.limits_cpu and cluster.limits_memory
         allocator = ALLOCATORS.create(allocator_text)
         if not stated and (allocator.by_model or isinstance(allocator, JointAllocator)):
@@ -96,7 +106,7 @@ def composer(
             curves = Curves(view, profiles, plain.span_penalty)
             fallback = ALLOCATORS.create("proportional")
             return planner_for(
-                view, chosen.ordering(), placement, allocator, parts.costs, curves, fallback
+                view, chosen.ordering(), placement, allocator, parts.costs, curves, fallback, quotas
             )
 
         speed = Sensitivity(profiles, plain) if stated else plain

@@ -171,8 +171,7 @@ class Booking:
     def _end(self, live: Live, state: str, reason: str) -> None:
         if not reason and state != DONE:
             reason = live.reason
-        values = {"state": state, "reason": reason, "pause": None, "ended": self.entry.wall}
-        self.entry.job(live.id, **values)
+        self.entry.end(live.id, state, reason)
         if live.run is not None:
             if not live.run.stopping:
                 self.stop(live)

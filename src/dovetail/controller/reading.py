@@ -12,14 +12,14 @@ from sqlalchemy import func, select, tuple_
 from dovetail.controller import schema, submission
 from dovetail.controller.finding import ALL, Filter
 from dovetail.controller.loop import Controller
-from dovetail.controller.roster import HELD, Live
+from dovetail.controller.roster import HELD, Live, batched
 from dovetail.controller.store import Row
 from dovetail.controller.submission import Submission
 from dovetail.core import codec
 from dovetail.core.scheduler import Scheduler
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import VIRTUAL, Node
-from dovetail.model.errors import UserError
+from dovetail.model.errors import Missing
 from dovetail.model.live import Description, Machine, Place, Progress, Run
 from dovetail.model.plan import Reason
 from dovetail.model.request import WHOLE
@@ -29,14 +29,35 @@ NAMED = 5
 
 
 def describe(controller: Controller, number: int) -> Description:
-    """One job, whatever became of it."""
+    """One job, whatever became of it, and why it waits."""
     live = controller.roster.get(number)
     if live is not None:
         return _alive(controller, live, True)
-    rows = controller.journal.store.rows(select(schema.jobs).where(schema.jobs.c.id == number))
+    found = described(controller, [number])
+    if not found:
+        raise Missing(f"there is no job {number}")
+    return found[0]
+
+
+def described(controller: Controller, numbers: Sequence[int]) -> list[Description]:
+    """Jobs in this order, whatever became of them, without those that are not there."""
+    roster, jobs = controller.roster, schema.jobs
+    found = {job: _alive(controller, roster[job], False) for job in numbers if job in roster}
+    for some in batched([job for job in numbers if job not in roster]):
+        rows = controller.journal.store.rows(select(jobs).where(jobs.c.id.in_(some)))
+        found |= {job.id: job for job in _ended(controller, rows)}
+    return [found[job] for job in numbers if job in found]
+
+
+def owner_of(controller: Controller, number: int) -> str:
+    """Whose job it is."""
+    if live := controller.roster.get(number):
+        return live.submission.owner
+    jobs = schema.jobs
+    rows = controller.journal.store.rows(select(jobs.c.owner).where(jobs.c.id == number))
     if not rows:
-        raise UserError(f"there is no job {number}")
-    return _over(rows[0], len(attempts(controller, number)))
+        raise Missing(f"there is no job {number}")
+    return str(rows[0]["owner"])
 
 
 def listed(
@@ -54,7 +75,7 @@ def listed(
     found = (
         live
         for live in controller.roster.values()
-        if live.id > after and where.passes(live, _state(controller, live))
+        if live.id > after and where.passes(live, state_of(controller, live))
     )
     return [_alive(controller, live, reasons) for live in islice(found, limit)]
 
@@ -63,8 +84,10 @@ def counted(controller: Controller, where: Filter = ALL) -> int:
     """How many jobs that have not ended are wanted."""
     if where == ALL:
         return len(controller.roster)
+    if where == Filter(where.owner):
+        return controller.roster.owned[str(where.owner)]
     found = controller.roster.values()
-    return sum(where.passes(live, _state(controller, live)) for live in found)
+    return sum(where.passes(live, state_of(controller, live)) for live in found)
 
 
 def history(
@@ -82,7 +105,10 @@ def history(
     if before is not None:
         wanted = wanted.where(tuple_(jobs.c.ended, jobs.c.id) < tuple_(*before))
     latest = wanted.order_by(jobs.c.ended.desc(), jobs.c.id.desc()).limit(limit)
-    rows = controller.journal.store.rows(latest)
+    return _ended(controller, controller.journal.store.rows(latest))
+
+
+def _ended(controller: Controller, rows: Sequence[Row]) -> list[Description]:
     runs = schema.attempts
     mine = runs.c.job.in_([row["id"] for row in rows])
     counts = select(runs.c.job, func.count().label("runs")).where(mine).group_by(runs.c.job)
@@ -116,7 +142,7 @@ def submission_of(controller: Controller, number: int) -> dict[str, Any]:
     shown = select(schema.jobs.c.submission).where(schema.jobs.c.id == number)
     rows = controller.journal.store.rows(shown)
     if not rows:
-        raise UserError(f"there is no job {number}")
+        raise Missing(f"there is no job {number}")
     plain: dict[str, Any] = json.loads(rows[0]["submission"])
     return plain
 
@@ -162,7 +188,8 @@ def _bits(mask: int) -> tuple[int, ...]:
     return tuple(bit for bit in range(mask.bit_length()) if mask >> bit & 1)
 
 
-def _state(controller: Controller, live: Live) -> str:
+def state_of(controller: Controller, live: Live) -> str:
+    """The state of a job that has not ended."""
     job = controller.scheduler.jobs.get(live.id)
     return HELD if live.held else str(job.status) if job is not None else live.state
 
@@ -176,8 +203,8 @@ def _alive(controller: Controller, live: Live, explained: bool) -> Description:
     return Description(
         live.id,
         live.name,
-        live.submission.owner,
-        _state(controller, live),
+        live.owner,
+        state_of(controller, live),
         reason.text,
         live.submitted,
         live.started,

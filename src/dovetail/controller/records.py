@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import typing
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from dovetail.core import codec
 from dovetail.model.event import Event, Submitted
+from dovetail.model.job import JobSpec
 from dovetail.model.plan import Action, Plan
 from dovetail.model.request import Request
 
@@ -20,16 +21,45 @@ KINDS: dict[str, Any] = {
 
 
 @lru_cache(maxsize=4096)
-def _request(request: Request) -> Any:
+def request_to_plain(request: Request) -> Any:
     """Most requests come again and again."""
     return codec.to_plain(request)
 
 
 def _plain(value: Event | Action) -> list[Any]:
     if isinstance(value, Submitted):
-        fields = {**value.spec._asdict(), "request": _request(value.spec.request)}
+        fields = {**value.spec._asdict(), "request": request_to_plain(value.spec.request)}
         return ["Submitted", {"spec": {name: codec.to_plain(fields[name]) for name in fields}}]
     return [type(value).__name__, codec.to_plain(value)]
+
+
+@lru_cache(maxsize=4096)
+def _read_request(text: str) -> Request:
+    request: Request = codec.from_plain(Request, json.loads(text))
+    return request
+
+
+def read_request(plain: Any) -> Request:
+    """The request that was written; equal ones are one and the same, as the core likes it."""
+    return _read_request(compact(plain))
+
+
+@cache
+def _structured() -> dict[str, Any]:
+    """Fields of a job's spec that are more than plain values, and their types."""
+    hints = typing.get_type_hints(JobSpec)
+    plain = (int, float, str, bool, int | None, float | None, str | None)
+    return {name: hint for name, hint in hints.items() if hint not in plain}
+
+
+def _read_spec(fields: dict[str, Any]) -> JobSpec:
+    """As `codec.from_plain` would, in a tenth of the time: a restart reads very many of these."""
+    for name, hint in _structured().items():
+        if name == "request":
+            fields[name] = read_request(fields[name])
+        elif name in fields:
+            fields[name] = codec.from_plain(hint, fields[name])
+    return JobSpec(**fields)
 
 
 def compact(value: Any) -> str:
@@ -44,7 +74,13 @@ def written(values: Sequence[Event | Action]) -> str:
 
 def read(text: str) -> list[Any]:
     """The events or actions in a text."""
-    return [codec.from_plain(KINDS[kind], fields) for kind, fields in json.loads(text)]
+    return [_read(kind, fields) for kind, fields in json.loads(text)]
+
+
+def _read(kind: str, fields: dict[str, Any]) -> Any:
+    if kind == "Submitted":
+        return Submitted(_read_spec(fields["spec"]))
+    return codec.from_plain(KINDS[kind], fields)
 
 
 def read_plan(actions: str, wake_at: float | None) -> Plan:

@@ -10,7 +10,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from dovetail.controller.journal import Journal, Recorded
+from dovetail.controller.machines import read_machines
+from dovetail.controller.parts import composer, read_parts
+from dovetail.controller.store import Store
 from dovetail.core.scheduler import Scheduler
+from dovetail.model.errors import UserError
 from dovetail.model.plan import Action, Plan
 
 
@@ -31,6 +35,14 @@ class Replayed(NamedTuple):
     batches: int
     #: None: every plan was the same
     divergence: Divergence | None
+
+
+def remembered(store: Store) -> Callable[[], Scheduler]:
+    """Makes schedulers of the parts that decided, for the machines it was decided about."""
+    parts, machines = store.noted("parts"), store.noted("machines")
+    if parts is None or machines is None:
+        raise UserError(f"{store.where}: does not say what decided, so nothing can be replayed")
+    return composer(read_parts(parts), read_machines(machines))
 
 
 def replay(journal: Journal, make: Callable[[], Scheduler]) -> Replayed:

@@ -7,8 +7,10 @@ It is rebuilt from the rows of the data base, so nothing here needs a snapshot.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from sqlalchemy import func, select
 
@@ -63,12 +65,26 @@ class Run:
         return records.compact({"allocation": codec.to_plain(self.allocation)})
 
 
+class Asked:
+    """What was asked for, read from its row when somebody wants to know."""
+
+    def __init__(self, shown: str, secrets: str) -> None:
+        self._written = (shown, secrets)
+
+    @cached_property
+    def submission(self) -> Submission:
+        """All of it."""
+        return submission.read(*self._written)
+
+
 @dataclass
 class Live:
     """A job that has not ended."""
 
     id: int
-    submission: Submission
+    asked: Submission | Asked
+    name: str
+    owner: str
     #: wall time, for people
     submitted: float
     #: on the time base of decisions
@@ -99,9 +115,9 @@ class Live:
     waits: set[int] = field(default_factory=set)
 
     @property
-    def name(self) -> str:
-        """What people call it."""
-        return self.submission.name or f"job-{self.id}"
+    def submission(self) -> Submission:
+        """What was asked for."""
+        return self.asked.submission if isinstance(self.asked, Asked) else self.asked
 
     def row(self) -> Row:
         """The new job for the data base."""
@@ -109,7 +125,7 @@ class Live:
         return {
             "id": self.id,
             "name": self.name,
-            "owner": self.submission.owner,
+            "owner": self.owner,
             "submission": shown,
             "secrets": secrets,
             "state": self.state,
@@ -126,13 +142,15 @@ class Roster(dict[int, Live]):
     def __init__(self, store: Store) -> None:
         super().__init__()
         self.store = store
+        #: how many each owner has
+        self.owned: Counter[str] = Counter()
         jobs = schema.jobs
         # The newest id is always a job's: an array comes before its members.
         highest = store.rows(select(func.max(jobs.c.id).label("id")))
         self.next_id = int(highest[0]["id"] or 0) + 1
         sizes = self._sizes()
         for row in store.rows(select(jobs).where(ALIVE).order_by(jobs.c.id)):
-            self[int(row["id"])] = _live(row, sizes)
+            self.enter(_live(row, sizes))
         #: jobs that rest after a failure, and until when
         self.resting = {live.id: live.pause for live in self.values() if live.pause is not None}
         #: when running jobs have used up the time they may run
@@ -168,7 +186,8 @@ class Roster(dict[int, Live]):
 
     def unheard(self, known: Collection[int]) -> None:
         """Take up again what jobs wait for that the scheduler does not know yet."""
-        waiting = [live for live in self.values() if live.submission.after and live.id not in known]
+        # In this order: what a job asked for is not read before it is needed.
+        waiting = [live for live in self.values() if live.id not in known and live.submission.after]
         asked = {number for live in waiting for number in live.submission.after}
         states = self.states(asked - self.keys())
         for live in waiting:
@@ -200,12 +219,19 @@ class Roster(dict[int, Live]):
             run.since = None
         self.limits.pop(live.id, None)
 
+    def enter(self, live: Live) -> None:
+        """A job begins its life here."""
+        self[live.id] = live
+        self.owned[live.submission.owner] += 1
+
     def leave(self, job: int, state: str) -> Live:
         """A job has ended."""
         self.resting.pop(job, None)
         self.limits.pop(job, None)
         self.dependencies.ended(job, state)
-        return self.pop(job)
+        live = self.pop(job)
+        self.owned[live.submission.owner] -= 1
+        return live
 
 
 def batched(numbers: Sequence[int], size: int = 500) -> Iterator[Sequence[int]]:
@@ -221,7 +247,9 @@ def _live(row: Row, sizes: dict[int, int]) -> Live:
         member = Member(array, int(row["index"]), sizes.get(array, 0))
     return Live(
         int(row["id"]),
-        submission.read(row["submission"], row["secrets"]),
+        Asked(row["submission"], row["secrets"]),
+        row["name"],
+        row["owner"],
         row["submitted"],
         row["arrived"],
         member,

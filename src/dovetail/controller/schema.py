@@ -47,7 +47,7 @@ jobs = Table(
     Column("owner", Text, nullable=False, index=True),
     #: what was asked for, without secrets: this may be shown
     Column("submission", Text, nullable=False),
-    #: environment variables that are never shown
+    #: environment variables and commands that are never shown
     Column("secrets", Text, nullable=False),
     Column("state", String(16), nullable=False, index=True),
     #: why it ended the way it did, or why it is withheld
@@ -66,6 +66,8 @@ jobs = Table(
     Column("index", Integer),
     #: when it was submitted, on the time base of decisions
     Column("arrived", Float),
+    #: when it ended, on the same
+    Column("over", Float, index=True),
     #: seconds that attempts which are over have run
     Column("ran", Float, nullable=False, server_default="0"),
     #: wall time of the last checkpoint the job told of
@@ -159,7 +161,8 @@ def _add_columns(connection: Connection, table: Table, *names: str) -> None:
 
 def _to_2(connection: Connection) -> None:
     """Arrays, time that attempts have run, checkpoints, and what is to become of a job."""
-    _add_columns(connection, jobs, "array", "index", "arrived", "ran", "saved")
+    _add_columns(connection, jobs, "array", "index", "arrived", "over", "ran", "saved")
+    connection.execute(update(jobs).where(jobs.c.ended.is_not(None)).values(over=0.0))
     _add_columns(connection, attempts, "fate", "boot", "since")
     for index in jobs.indexes:
         index.create(connection, checkfirst=True)
@@ -172,18 +175,29 @@ MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _to_2}
 def prepare(connection: Connection, where: str) -> None:
     """Make the tables, or bring them up to date; refuse those of a newer program."""
     metadata.create_all(connection)
-    found = connection.execute(select(meta.c.value).where(meta.c.key == "schema")).scalar()
-    if found is None:
+    version = _version(connection, where)
+    if version is None:
         connection.execute(insert(meta).values(key="schema", value=str(VERSION)))
         return
-    version = int(found)
-    if version > VERSION:
-        raise UserError(
-            f"{where}: was written by a newer Dovetail (schema {version}, this one knows "
-            f"{VERSION}); install that version, or choose another data folder"
-        )
     for step in range(version, VERSION):
         MIGRATIONS[step](connection)
     if version < VERSION:
         stored = update(meta).where(meta.c.key == "schema").values(value=str(VERSION))
         connection.execute(stored)
+
+
+def check(connection: Connection, where: str) -> None:
+    """Refuse tables that cannot be read as they are."""
+    version = _version(connection, where)
+    if version != VERSION:
+        raise UserError(f"{where}: is of an older Dovetail; start the controller once to update it")
+
+
+def _version(connection: Connection, where: str) -> int | None:
+    found = connection.execute(select(meta.c.value).where(meta.c.key == "schema")).scalar()
+    if found is not None and int(found) > VERSION:
+        raise UserError(
+            f"{where}: was written by a newer Dovetail (schema {found}, this one knows "
+            f"{VERSION}); install that version, or choose another data folder"
+        )
+    return None if found is None else int(found)

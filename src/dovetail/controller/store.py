@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import (
     Connection,
@@ -49,6 +51,9 @@ DIALECTS: dict[str, Callable[[], Dialect]] = {
 
 ADVISORY = 0x646F7665
 """Key of the lock that one controller holds on a PostgreSQL data base."""
+
+TRIES, BETWEEN = 20, 0.1
+"""How often that lock is tried, and seconds between two tries."""
 
 CAUSES = {
     "database is locked": "another program is using it; stop that one first",
@@ -117,9 +122,12 @@ def prepared(table: str, keys: tuple[str, ...], names: tuple[str, ...], dialect:
 
 
 class Store:
-    """An open data base that belongs to this process."""
+    """An open data base that belongs to this process, or one that is only read.
 
-    def __init__(self, url: str, durable: bool = True) -> None:
+    Reading takes no lock and leaves everything as it is, so it may be done beside a controller.
+    """
+
+    def __init__(self, url: str, durable: bool = True, reading: bool = False) -> None:
         try:
             made = make_url(url)
         except ArgumentError:
@@ -132,7 +140,10 @@ class Store:
         self._lock: int | None = None
         self._engine: Engine | None = None
         try:
-            self._open(url, durable)
+            if reading:
+                self._look(url)
+            else:
+                self._open(url, durable)
         except BaseException as error:
             self.close()
             if isinstance(error, SQLAlchemyError):
@@ -151,6 +162,16 @@ class Store:
         with self.transaction() as connection:
             schema.prepare(connection, self.where)
 
+    def _look(self, url: str) -> None:
+        if self._file is not None:
+            if not self._file.is_file():
+                raise UserError(f"{self._file}: there is no data base of a controller")
+            url = f"sqlite:///file:{quote(str(self._file.absolute()))}?mode=ro&uri=true"
+        self._engine = create_engine(url, poolclass=StaticPool)
+        self._connection = self._engine.connect()
+        schema.check(self._connection, self.where)
+        self._connection.rollback()
+
     def _own(self, file: Path) -> None:
         """Only one controller may write: two would start every job twice."""
         try:
@@ -167,14 +188,17 @@ class Store:
             ) from None
 
     def _claim(self) -> None:
-        if self._file is None:
+        """The same on a server, which takes a moment to notice that the last owner died."""
+        if self._file is not None:
+            return
+        for left in reversed(range(TRIES)):
             got = self._connection.execute(select(text(f"pg_try_advisory_lock({ADVISORY})")))
             free = got.scalar()
             self._connection.commit()
-            if not free:
-                raise UserError(
-                    f"{self.where}: another controller is using it; stop that one first"
-                )
+            if free:
+                return
+            time.sleep(BETWEEN if left else 0)
+        raise UserError(f"{self.where}: another controller is using it; stop that one first")
 
     def _unlock(self) -> None:
         if self._lock is not None:

@@ -1,6 +1,6 @@
 """What somebody asks to be run: the command and all that goes with it, and its job for the core.
 
-Secrets are environment variables that are stored apart and never shown.
+Secrets, which are environment variables and words of commands, are stored apart and never shown.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from dovetail.controller.records import compact
-from dovetail.core import codec
+from dovetail.controller import hiding
+from dovetail.controller.records import compact, read_request, request_to_plain
 from dovetail.executors.protocol import Attempt, Launch
 from dovetail.model.allocation import Allocation
 from dovetail.model.job import JobSpec
@@ -71,6 +71,8 @@ class Submission:
     time_limit: float | None = None
     #: what becomes of it when the machine is restarted under it
     on_reboot: Literal["requeue", "fail"] = "requeue"
+    #: its number in its array; None: by position
+    index: int | None = None
 
     def spec(self, number: int, now: float, arrived: float | None = None) -> JobSpec:
         """The job the scheduler sees from `now` on; it was submitted when it `arrived`."""
@@ -113,17 +115,21 @@ def written(submission: Submission) -> tuple[str, str]:
     """A submission as what may be shown and what may not."""
     shown: dict[str, Any] = {**vars(submission), "hidden": sorted(submission.secrets)}
     del shown["secrets"]
-    shown["request"] = codec.to_plain(submission.request)
+    shown["request"] = request_to_plain(submission.request)
     shown["environment"] = dict(submission.environment)
-    return compact(shown), compact(dict(submission.secrets))
+    shown["command"] = hiding.redacted(submission.command)
+    hidden: dict[str, Any] = {"environment": dict(submission.secrets)}
+    if shown["command"] != submission.command:
+        hidden["command"] = submission.command
+    return compact(shown), compact(hidden)
 
 
 def read(shown: str, secrets: str) -> Submission:
-    """The submission that `written` stored."""
-    plain = json.loads(shown)
+    """The submission that `written` stored; without the secrets, what may be shown of it."""
+    plain, hidden = json.loads(shown), json.loads(secrets)
     plain.pop("hidden")
-    plain["request"] = codec.from_plain(Request, plain["request"])
-    plain["command"] = tuple(plain["command"])
+    plain["request"] = read_request(plain["request"])
+    plain["command"] = tuple(hidden.get("command", plain["command"]))
     plain["after"] = tuple(plain.get("after", ()))
     plain["run_as"] = tuple(plain["run_as"]) if plain["run_as"] else None
-    return Submission(**plain, secrets=json.loads(secrets))
+    return Submission(**plain, secrets=hidden.get("environment", {}))

@@ -14,7 +14,7 @@ from sqlalchemy import insert, select, update
 
 from dovetail.controller import schema
 from dovetail.controller.store import Row, Store
-from dovetail.model.errors import UserError
+from dovetail.model.errors import Missing
 from dovetail.model.live import Token
 
 PREFIX = "dt"
@@ -68,7 +68,7 @@ class Tokens:
         """One token."""
         rows = self._rows(number)
         if not rows:
-            raise UserError(f"there is no token {number!r}")
+            raise Missing(f"there is no token {number!r}")
         return _token(rows[0])
 
     def listed(self, owner: str | None = None) -> list[Token]:

@@ -31,7 +31,7 @@ class Trial:
         if alike not in self._answers:
             if len(self._answers) >= ENOUGH:
                 self._answers.clear()
-            self._answers[alike] = self._try(alike)
+            self._answers[alike] = self._try(spec)
         return self._answers[alike]
 
     def _try(self, spec: JobSpec) -> str | None:

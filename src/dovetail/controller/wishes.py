@@ -22,6 +22,7 @@ from dovetail.controller.commands import (
     Release,
     Requeue,
     Submit,
+    SubmitAll,
     Undrain,
 )
 from dovetail.controller.intake import Intake
@@ -30,7 +31,7 @@ from dovetail.controller.store import Row
 from dovetail.controller.submission import Member, Submission
 from dovetail.controller.trial import Trial
 from dovetail.core.registry import nearest
-from dovetail.model.errors import UserError
+from dovetail.model.errors import Missing, UserError
 from dovetail.model.event import Cancelled, NodeDraining, NodeUp, Submitted, Withheld
 from dovetail.model.job import Status
 
@@ -52,17 +53,25 @@ class Wishes:
     # ---- new jobs ----------------------------------------------------------------------------
 
     def _submit(self, command: Submit) -> Accepted:
-        if not command.submissions:
+        return self._submit_all(SubmitAll((command,)))[0]
+
+    def _submit_all(self, command: SubmitAll) -> tuple[Accepted, ...]:
+        if not all(order.submissions for order in command.orders):
             raise UserError("there is nothing to submit")
-        ended = self._ends(command.submissions)
-        array = self._array(command.submissions) if command.array else None
-        size = len(command.submissions)
-        jobs = tuple(
-            self._enter(each, None if array is None else Member(array, index, size))
-            for index, each in enumerate(command.submissions)
-        )
+        ended = self._ends([each for order in command.orders for each in order.submissions])
+        accepted = tuple(map(self._accept, command.orders))
         for number, state in ended.items():
             self.roster.dependencies.ended(number, state)
+        return accepted
+
+    def _accept(self, order: Submit) -> Accepted:
+        if not order.array:
+            return Accepted(tuple(self._enter(each, None) for each in order.submissions))
+        array, size = self._array(order.submissions), len(order.submissions)
+        jobs = tuple(
+            self._enter(each, Member(array, position if each.index is None else each.index, size))
+            for position, each in enumerate(order.submissions)
+        )
         return Accepted(jobs, array)
 
     def _ends(self, submissions: Sequence[Submission]) -> dict[int, str]:
@@ -86,10 +95,11 @@ class Wishes:
 
     def _enter(self, wanted: Submission, member: Member | None) -> int:
         number, now = self._number(), self.entry.now
-        live = Live(number, wanted, self.entry.wall, now, member, held=wanted.held)
+        name, wall = wanted.name or f"job-{number}", self.entry.wall
+        live = Live(number, wanted, name, wanted.owner, wall, now, member, held=wanted.held)
         live.waits = set(wanted.after)
         live.state = HELD if live.held else "waiting"
-        self.roster[live.id] = live
+        self.roster.enter(live)
         self.entry.new_jobs.append(live.row())
         if live.held or live.waits:
             self._keep(live)
@@ -153,7 +163,7 @@ class Wishes:
         jobs = schema.jobs
         rows = self.roster.store.rows(select(jobs).where(jobs.c.id == number))
         if not rows or rows[0]["state"] not in OVER:
-            raise UserError(f"there is no job {number}")
+            raise Missing(f"there is no job {number}")
         return rows[0]
 
     def _again(self, row: Row) -> int:
@@ -199,12 +209,13 @@ class Wishes:
     def _node(self, name: str) -> int:
         names = [node.name for node in self.scheduler.cluster.nodes]
         if name not in names:
-            raise UserError(f"no node is named {name!r}{nearest(name, names)}")
+            raise Missing(f"no node is named {name!r}{nearest(name, names)}")
         return names.index(name)
 
 
 TAKE: dict[type, Callable[[Wishes, Any], Any]] = {
     Submit: Wishes._submit,
+    SubmitAll: Wishes._submit_all,
     Cancel: Wishes._cancel,
     Hold: Wishes._hold,
     Release: Wishes._release,

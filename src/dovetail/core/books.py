@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dovetail.core import checking, releasing
+from dovetail.core import checking, holding, releasing
 from dovetail.core.lifecycle import move
 from dovetail.core.protocols import Planner, Predictor, Speed, Tenancy
 from dovetail.model.allocation import NOTHING, Allocation, Difference, Part, classify
@@ -31,9 +31,9 @@ class Books:
     # With this many attributes, methods are found quickly only where attributes have slots.
     __slots__ = (
         *("cluster", "tenancy", "predictor", "speed", "costs", "planners", "jobs", "ended"),
-        *("holdings", "releasing", "leaving", "reserved", "now", "running", "preemptions"),
-        *("moves", "served", "wakes", "_whole", "_instant", "_direct", "_sole", "_due", "_owed"),
-        *("_even", "_learns", "_expect", "_first_start"),
+        *("holdings", "contested", "releasing", "leaving", "reserved", "now", "running"),
+        *("preemptions", "moves", "served", "wakes", "_whole", "_instant", "_direct", "_sole"),
+        *("_due", "_owed", "_even", "_learns", "_expect", "_first_start"),
     )
 
     def __init__(
@@ -57,6 +57,8 @@ class Books:
         self.ended: list[tuple[Job, str]] = []
         #: capacity that others occupy, by owner
         self.holdings: dict[str, Allocation] = {}
+        #: devices they use that are theirs once our jobs let go of them
+        self.contested: dict[str, Allocation] = {}
         #: what stopping jobs have not let go of yet
         self.releasing: dict[int, Allocation] = {}
         #: stopping jobs that are over once they let go, because their owners gave them up
@@ -299,7 +301,8 @@ class Books:
         if self.releasing:
             virtual = releasing.without_growth(job, virtual, self.releasing)
         allocation = self._bind(domain, virtual)
-        self.cluster.take(allocation, closed_too=True)
+        assert job.allocation is not None
+        holding.retake(self.cluster, job.allocation, allocation)
         job.allocation, job.virtual = allocation, virtual
         job.rate = self.speed.rate(job.spec, allocation, self.cluster)
         self._due[domain].resized(job, self.now)
@@ -335,7 +338,8 @@ class Books:
             job.overhead = self._first_start
             job.first_start = now
         job.starts = starts + 1
-        job.since = now
+        job.since = job.began = now
+        job.saved = job.attained
         if self._direct:
             move(job, RUNNING)
             self._due[domain].started(job, now)
@@ -353,6 +357,7 @@ class Books:
         if isinstance(action, Resume):
             job.overhead = self.costs.resume
             job.starts += 1
+            job.began, job.saved = self.now, job.attained
             self._begin(job)
         else:
             assert old is not None and job.allocation is not None

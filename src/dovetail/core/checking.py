@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dovetail.core import holding
 from dovetail.core.lifecycle import FINAL
 from dovetail.model.job import Status
 
@@ -15,8 +16,6 @@ def validate(books: Books) -> None:
     """Count everything anew and compare."""
     books.cluster.validate()
     fresh = books.cluster.emptied()
-    for holding in books.holdings.values():
-        fresh.take(holding)
     for job in books.jobs.values():
         assert job.status not in FINAL, f"{job} ended but is still listed"
         holds = job.status in (Status.RUNNING, Status.STARTING)
@@ -24,6 +23,9 @@ def validate(books: Books) -> None:
         for held in (job.allocation, job.residual and job.residual[0]):
             if held is not None:
                 fresh.take(held)
+    for held in books.holdings.values():
+        holding.occupy(fresh, held)
+    _check_overdrawn(books)
     assert fresh.masks == books.cluster.masks, "devices are lost or counted twice"
     assert fresh.shared == books.cluster.shared, "device shares do not add up"
     assert not books.cluster.limits_cpu or fresh.cpu == books.cluster.cpu, "CPU is lost"
@@ -32,3 +34,13 @@ def validate(books: Books) -> None:
     assert leaving == books.leaving, "a job that was given up holds nothing and is still listed"
     for domain in range(len(books.planners)):
         books.tenancy.view(domain).validate()
+
+
+def _check_overdrawn(books: Books) -> None:
+    """Only what others use without asking may exceed what a node has."""
+    drawn = {part.node for held in books.holdings.values() for part in held.parts}
+    cluster = books.cluster
+    for node in range(len(cluster.nodes)):
+        if node not in drawn:
+            assert not cluster.limits_cpu or cluster.cpu[node] >= 0, "more CPU is given than there"
+            assert not cluster.limits_memory or cluster.memory[node] >= 0, "more memory is given"

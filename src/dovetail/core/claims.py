@@ -226,3 +226,5 @@ class Occasion(NamedTuple):
     move: float = 0.0
     #: may the allocator choose nodes? Otherwise the placement does, and nobody is moved
     seats: bool = True
+    #: is what a job gets now final while it runs? Then free GPUs keep their fair shares
+    lasting: bool = False

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import types
 import typing
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from dovetail.model.allocation import Allocation
@@ -19,6 +20,8 @@ _STATE = (
     "attained",
     "run_time",
     "since",
+    "began",
+    "saved",
     "overhead",
     "rate",
     "starts",
@@ -58,26 +61,40 @@ def to_plain(value: Any) -> Any:
     return {name: to_plain(getattr(value, name)) for name in shape}
 
 
-@cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
-
-
 def from_plain(kind: Any, plain: Any) -> Any:
     """The value of a model type that `to_plain` wrote."""
+    read = _reader(kind)
+    return plain if read is None else read(plain)
+
+
+@cache
+def _reader(kind: Any) -> Callable[[Any], Any] | None:
+    """How values of a type are read; None: they are what they are."""
     origin, members = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
-        if plain is None:
-            return None
-        return from_plain(next(m for m in members if m is not type(None)), plain)
+        inner = _reader(next(m for m in members if m is not type(None)))
+        return inner and (lambda plain: None if plain is None else inner(plain))
     if origin is tuple:
-        return tuple(from_plain(members[0], item) for item in plain)
+        each = _reader(members[0])
+        return tuple if each is None else (lambda plain: tuple(map(each, plain)))
     if isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "_fields")):
-        hints = _hints(kind)
-        return kind(**{name: from_plain(hints[name], item) for name, item in plain.items()})
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return kind(plain)
-    return plain
+        return partial(_read_fields, kind)
+    return kind if isinstance(kind, type) and issubclass(kind, Enum) else None
+
+
+@cache
+def _readers(kind: Any) -> dict[str, Callable[[Any], Any] | None]:
+    return {name: _reader(hint) for name, hint in typing.get_type_hints(kind).items()}
+
+
+def _read_fields(kind: Any, plain: dict[str, Any]) -> Any:
+    readers = _readers(kind)
+    return kind(
+        **{
+            name: item if (read := readers[name]) is None else read(item)
+            for name, item in plain.items()
+        }
+    )
 
 
 def job_to_plain(job: Job) -> dict[str, Any]:
@@ -96,7 +113,8 @@ def job_from_plain(plain: dict[str, Any]) -> Job:
     """The job that `job_to_plain` wrote."""
     job = Job(from_plain(JobSpec, plain["spec"]), plain["expected"])
     for name in _STATE:
-        value = plain[name]
+        # Snapshots of older programs lack what they did not know.
+        value = plain.get(name, getattr(job, name))
         setattr(job, name, tuple(value) if isinstance(value, list) else value)
     job.status = Status(plain["status"])
     job.awaits = frozenset(plain["awaits"])

@@ -15,6 +15,7 @@ from typing import Any
 
 from dovetail.core.draft import Option
 from dovetail.model.job import Job
+from dovetail.model.quota import Limit
 from dovetail.model.request import Request
 
 Entry = tuple[Any, float, int, Job]
@@ -22,9 +23,10 @@ Entry = tuple[Any, float, int, Job]
 
 
 class Lane:
-    """All jobs of one request (and of one tenant, where the ordering tells tenants apart)."""
+    """All jobs of one request (and of one owner, where the ordering or quotas tell them apart)."""
 
     __slots__ = (
+        "accounts",
         "dead",
         "options",
         "refusal",
@@ -41,6 +43,8 @@ class Lane:
         #: whole devices of the smallest option: what must be idle before a search makes sense
         self.size = min((option.whole_gpus for option in options), default=0)
         self.request: Request | None = None
+        #: what its jobs count for that has a limit
+        self.accounts: tuple[tuple[str, Limit], ...] = ()
         #: why jobs of this lane can never run
         self.refusal: str | None = None
         self.slope = slope

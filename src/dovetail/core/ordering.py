@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from dovetail.core.view import Amounts, View
 from dovetail.model.errors import UserError
-from dovetail.model.job import Job
+from dovetail.model.job import Job, JobSpec
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,10 @@ class Ordering:
     depth: int = 100
     #: a job that has waited that many seconds is not passed any more; none: it may be for ever
     patience: float | None = None
+    #: lower: higher priorities come first and displace running jobs of lower ones; or none
+    displace: str = "none"
+    #: seconds a job keeps its devices, once it has them, before it may be displaced
+    min_run: float = 0.0
 
     #: whose keys are asked for again every `round` seconds: none, running or all
     rekeys: ClassVar[str] = "none"
@@ -53,8 +57,22 @@ class Ordering:
         if (self.by_tenant or self.by_free) and (self.preempt or self.backfill != "none"):
             kind = "by tenant" if self.by_tenant else "by what is free"
             raise UserError(f"orders {kind} neither preempt nor backfill: drop that parameter")
+        self._check_displacing()
         if self.pause is not None and not self.pause > 0:
             raise UserError(f"round={self.pause}: must be more than 0 seconds")
+
+    def _check_displacing(self) -> None:
+        if self.displace not in ("none", "lower"):
+            raise UserError(f"displace={self.displace}: say none or lower")
+        if self.displace != "none":
+            if self.preempt or self.backfill == "conservative":
+                raise UserError("displace excludes preempt and backfill=conservative: drop one")
+            if (self.by_tenant or self.by_free) and not self.skip:
+                raise UserError("displace needs skip=true here: the order changes with who holds")
+        if not 0 <= self.min_run < float("inf"):
+            raise UserError(f"min-run={self.min_run}: must be 0 seconds or more")
+        if self.min_run and not self.preempt and self.displace == "none":
+            raise UserError("min-run protects from being displaced: give preempt or displace too")
 
     @property
     def pause(self) -> float | None:
@@ -75,6 +93,10 @@ class Ordering:
 
     def turned(self, job: Job, view: View) -> None:
         """That moment has come; the job's `mark` may be changed before `key` is asked again."""
+
+    def account(self, spec: JobSpec) -> str:
+        """Whom a job counts for, where `by_tenant`."""
+        return spec.tenant
 
     def prefix(self, tenant: str, view: View, extra: dict[str, Amounts]) -> float:
         """Rank of a tenant, compared before keys; `extra`: what this plan gives each."""

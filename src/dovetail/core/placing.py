@@ -49,7 +49,8 @@ def room(cluster: Cluster, node: int, ask: Ask) -> int:
         units = min(units, cluster.cpu[node] // ask.cpu)
     if cluster.limits_memory and ask.memory:
         units = min(units, cluster.memory[node] // ask.memory)
-    return units
+    # Others may have drawn more than there was.
+    return units if units > 0 else 0
 
 
 def tightest(cluster: Cluster, ask: Ask, units: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dovetail.core import storing
+from dovetail.core import holding, storing
 from dovetail.core.books import RUNNING, STARTING, STOPPING, SUSPENDED, WAITING, Books
 from dovetail.core.lifecycle import move
 from dovetail.model import event as events
@@ -112,6 +112,8 @@ class Scheduler(Books):
             sole.advance(now)
         for event in batch:
             NOTE[type(event)](self, event)
+        if self.contested:
+            self._claim_contested()
         return self._dispatched() if self._owed else ()
 
     def _dispatched(self) -> tuple[Action, ...]:
@@ -217,16 +219,24 @@ class Scheduler(Books):
 
     def _stopped(self, event: events.Stopped) -> None:
         job = self.jobs.get(event.job)
-        if job is None or job.status is not STOPPING:
+        if job is None:
             return
         if job.id in self.leaving:
             self._gave_up(job)
-            return
-        self._released(job)
-        if job.residual is None:
-            self._wait_again(job)
-        else:
-            move(job, SUSPENDED)
+        elif job.status is STOPPING:
+            self._released(job)
+            if job.residual is None:
+                self._wait_again(job)
+            else:
+                move(job, SUSPENDED)
+        elif job.allocation is not None and not job.awaits:
+            self._lose(job)
+
+    def _lose(self, job: Job) -> None:
+        """A job lost its devices through no fault or decision of ours: it waits again."""
+        self._let_go(job)
+        job.attained = self.costs.kept(job.attained, job.spec.resumable)
+        self._wait_again(job)
 
     def _started(self, event: events.Started) -> None:
         job = self.jobs.get(event.job)
@@ -237,7 +247,7 @@ class Scheduler(Books):
             # Amounts may have been changed while it was starting: ours are the later ones.
             self._correct(job, event.allocation)
         move(job, RUNNING)
-        job.since = self.now
+        job.since = job.began = self.now
         self._planner(job.home).changed(job, self.now)
 
     def _correct(self, job: Job, actual: Allocation) -> None:
@@ -262,15 +272,18 @@ class Scheduler(Books):
         job.attained, job.rate = event.work, event.rate
         self._planner(job.home).changed(job, self.now)
 
+    def _checkpointed(self, event: events.Checkpointed) -> None:
+        job = self.jobs.get(event.job)
+        if job is not None and job.status is RUNNING:
+            job.saved = job.worked(self.now)
+
     def _node_down(self, event: events.NodeDown) -> None:
         for job in list(self.jobs.values()):
             if any(part.node == event.node for part in self.parts(job)):
                 if job.id in self.leaving:
                     self._gave_up(job)
                     continue
-                self._let_go(job)
-                job.attained = self.costs.kept(job.attained, job.spec.resumable)
-                self._wait_again(job)
+                self._lose(job)
         self._close(event.node, "down")
 
     def _node_draining(self, event: events.NodeDraining) -> None:
@@ -291,13 +304,24 @@ class Scheduler(Books):
             self._planner(domain).capacity_changed()
 
     def _held(self, event: events.Held) -> None:
-        self.cluster.take(event.allocation, closed_too=True)
-        self.tenancy.hold(event.allocation)
+        now, later = holding.split(self.cluster, event.allocation, self.holdings.values())
+        holding.occupy(self.cluster, now)
+        self.tenancy.hold(now)
         before = self.holdings.get(event.owner, NOTHING)
-        self.holdings[event.owner] = allocation_of(before.parts + event.allocation.parts)
+        self.holdings[event.owner] = allocation_of(before.parts + now.parts)
+        if later.parts:
+            before = self.contested.get(event.owner, NOTHING)
+            self.contested[event.owner] = allocation_of(before.parts + later.parts)
         self._touch_all()
 
+    def _claim_contested(self) -> None:
+        """Others have what our jobs let go of, if they use it anyway."""
+        contested, self.contested = self.contested, {}
+        for owner, wanted in contested.items():
+            self._held(events.Held(owner, wanted))
+
     def _freed(self, event: events.Freed) -> None:
+        self.contested.pop(event.owner, None)
         held = self.holdings.pop(event.owner, None)
         if held is not None:
             self.cluster.release(held)
@@ -317,18 +341,24 @@ class Scheduler(Books):
         if found is None:
             return Reason("unknown", f"no job {job} is waiting or running")
         if found.withheld:
-            return Reason("withheld", "it is withheld until it is released")
+            text = "it is withheld: its owner holds it back, or it rests after a failure"
+            return Reason("withheld", text, (), "its release")
         if found.status is WAITING:
             return self.planners[found.home].explain(found, self.now)
         if found.awaits:
             names = ", ".join(self.jobs[other].spec.name for other in sorted(found.awaits))
             text = f"its devices are reserved; {names} must let go of them first"
-            return Reason("releasing", text, tuple(sorted(found.awaits)))
+            unblock = "their word that they have stopped"
+            return Reason("releasing", text, tuple(sorted(found.awaits)), unblock)
         return Reason(str(found.status), f"it is {found.status}")
 
     def snapshot(self) -> dict[str, Any]:
         """Everything needed to continue identically, as plain values."""
         return storing.snapshot(self)
+
+    def image(self) -> dict[str, Any]:
+        """The same for forks in this process, made quickly; `restore` takes it as well."""
+        return storing.image(self)
 
     def restore(self, state: dict[str, Any], anew: bool = False) -> None:
         """Continue from a snapshot; the scheduler must be new.
@@ -349,6 +379,7 @@ NOTE: dict[type, Callable[[Scheduler, Any], None]] = {
     events.Stopped: Scheduler._stopped,
     events.Started: Scheduler._started,
     events.Progressed: Scheduler._progressed,
+    events.Checkpointed: Scheduler._checkpointed,
     events.NodeDown: Scheduler._node_down,
     events.NodeUp: Scheduler._node_up,
     events.NodeDraining: Scheduler._node_draining,

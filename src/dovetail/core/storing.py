@@ -5,9 +5,10 @@ Cluster and views are not stored: they are rebuilt from what jobs and others hol
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
-from dovetail.core import codec
+from dovetail.core import codec, holding
 from dovetail.core.books import Books
 from dovetail.core.protocols import Planner
 from dovetail.model.allocation import Allocation
@@ -15,16 +16,26 @@ from dovetail.model.job import Job, Status
 from dovetail.model.plan import Resume, Start
 
 
+def image(books: Books) -> dict[str, Any]:
+    """Like `snapshot`, for forks in this process: jobs are copied and not spelled out."""
+    return {**_around(books), "jobs": [copy(job) for job in books.jobs.values()]}
+
+
 def snapshot(books: Books) -> dict[str, Any]:
     """Everything needed to continue identically."""
+    return {**_around(books), "jobs": [codec.job_to_plain(job) for job in books.jobs.values()]}
+
+
+def _around(books: Books) -> dict[str, Any]:
+    """Everything but the jobs."""
     return {
         "now": books.now,
         "wakes": list(books.wakes),
         "served": list(books.served),
         "preemptions": books.preemptions,
         "moves": books.moves,
-        "jobs": [codec.job_to_plain(job) for job in books.jobs.values()],
         "holdings": {owner: codec.to_plain(held) for owner, held in books.holdings.items()},
+        "contested": {owner: codec.to_plain(held) for owner, held in books.contested.items()},
         "releasing": [[job, codec.to_plain(held)] for job, held in books.releasing.items()],
         "reserved": [[job, kind.__name__] for job, kind in books.reserved.items()],
         "leaving": sorted(books.leaving),
@@ -40,17 +51,19 @@ def restore(books: Books, state: dict[str, Any], anew: bool = False) -> None:
     books.wakes = list(state["wakes"])
     books.served = list(state["served"])
     books.preemptions, books.moves = state["preemptions"], state["moves"]
-    books.jobs = {job.spec.id: job for job in map(codec.job_from_plain, state["jobs"])}
+    books.jobs = {job.spec.id: job for job in map(_job, state["jobs"])}
     books.releasing = {job: codec.from_plain(Allocation, held) for job, held in state["releasing"]}
     books.leaving = set(state["leaving"])
     kinds: dict[str, type[Start] | type[Resume]] = {"Start": Start, "Resume": Resume}
     books.reserved = {job: kinds[name] for job, name in state["reserved"]}
-    for owner, held in state["holdings"].items():
-        books.holdings[owner] = codec.from_plain(Allocation, held)
-        books.cluster.take(books.holdings[owner])
-        books.tenancy.hold(books.holdings[owner])
     for job in books.jobs.values():
         _retake(books, job)
+    for owner, held in state["holdings"].items():
+        books.holdings[owner] = codec.from_plain(Allocation, held)
+        holding.occupy(books.cluster, books.holdings[owner])
+        books.tenancy.hold(books.holdings[owner])
+    for owner, held in state.get("contested", {}).items():
+        books.contested[owner] = codec.from_plain(Allocation, held)
     for node, reason in state["closed"]:
         books.cluster.close(node, reason)
         books.tenancy.close(node, reason)
@@ -62,6 +75,15 @@ def restore(books: Books, state: dict[str, Any], anew: bool = False) -> None:
             books.planners[domain].restore(stored, jobs)
     if not anew:
         books.predictor.restore(state["predictor"])
+
+
+def _job(stored: Job | dict[str, Any]) -> Job:
+    """A job of our own: an image may be restored from again and again."""
+    if not isinstance(stored, Job):
+        return codec.job_from_plain(stored)
+    job = copy(stored)
+    job.lane = job.entry = None
+    return job
 
 
 def _introduce(books: Books, planner: Planner, jobs: list[Job]) -> None:

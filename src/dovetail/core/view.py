@@ -58,7 +58,8 @@ class View:
         nodes = [node for node in range(len(cluster.nodes)) if node not in closed]
         cpu = sum(cluster.cpu[node] for node in nodes) if cluster.limits_cpu else 0
         memory = sum(cluster.memory[node] for node in nodes) if cluster.limits_memory else 0
-        self.free = (cluster.idle * 1000, cpu, memory)
+        # Others may have drawn more than there was.
+        self.free = (cluster.idle * 1000, max(cpu, 0), max(memory, 0))
 
     def hold(self, job: Job, sign: int) -> None:
         """Add (1) a job's allocation to what its tenant holds, or subtract (-1) what was added."""
@@ -67,8 +68,9 @@ class View:
             assert held is not None
             self.of[job.id] = (held.milli_gpus, held.cpu, held.memory)
         own = self.of[job.id] if sign > 0 else self.of.pop(job.id)
-        gpus, cpu, memory = self.held.get(job.spec.tenant, (0, 0, 0))
-        self.held[job.spec.tenant] = (
+        tenant = job.lane.tenant
+        gpus, cpu, memory = self.held.get(tenant, (0, 0, 0))
+        self.held[tenant] = (
             gpus + sign * own[0],
             cpu + sign * own[1],
             memory + sign * own[2],

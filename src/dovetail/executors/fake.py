@@ -14,8 +14,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dovetail.core.protocols import Speed
-from dovetail.executors.protocol import Attempt, Ended, Launch, Paused, Report, Running
-from dovetail.model.allocation import Allocation, classify
+from dovetail.executors.protocol import (
+    Attempt,
+    Ended,
+    Executor,
+    Fate,
+    Launch,
+    Paused,
+    Report,
+    Running,
+    Use,
+)
+from dovetail.model.allocation import NOTHING, Allocation, classify
 from dovetail.model.cluster import Capabilities, Cluster, Node
 from dovetail.model.costs import Costs
 from dovetail.model.trace import TraceJob
@@ -30,7 +40,7 @@ class Coming(NamedTuple):
     at: float
     sequence: int
     attempt: Attempt
-    report: Report
+    report: Fate
     #: when the run begins or began, its seconds without progress, and its rate
     since: float
     overhead: float
@@ -62,7 +72,7 @@ class Known:
     begun: float
     over: float | None = None
     #: the last thing that was said about it
-    last: Report | None = None
+    last: Fate | None = None
     comes: Coming | None = None
 
 
@@ -85,8 +95,11 @@ class Machine:
         self.latency = latency
         self.truths: dict[int, TraceJob] = {}
         self.known: dict[Attempt, Known] = {}
+        #: what others occupy, and what attempts make of their devices, as a test likes it
+        self.foreign: Allocation = NOTHING
+        self.uses: dict[Attempt, Use] = {}
         #: everything that was ever said, oldest first
-        self.said: list[Report] = []
+        self.said: list[Fate] = []
         self._past: dict[int, Past] = {}
         self._future: list[Coming] = []
         self._sequence = 0
@@ -158,7 +171,7 @@ class Machine:
         job = launch.attempt.job
         spec, work = self.truths[job].spec, self.truths[job].work
         rate = self.speed.rate(spec, launch.allocation, self.cluster)
-        report: Report = Ended(launch.attempt, 0)
+        report: Fate = Ended(launch.attempt, 0)
         past, left = self._past.get(job), work
         if past is not None:
             left -= past.done
@@ -192,7 +205,7 @@ class Machine:
             past.done = min(self.truths[job].work, past.done + ran * run.rate)
         return past
 
-    def stop(self, attempt: Attempt, said: Report) -> None:
+    def stop(self, attempt: Attempt, said: Fate) -> None:
         """End or pause a run; asked twice it says nothing new."""
         known, now = self.known.get(attempt), self.clock()
         run = known.comes if known is not None else None
@@ -235,14 +248,14 @@ class Machine:
         return self.truths[attempt.job].spec.model
 
 
-class FakeExecutor:
+class FakeExecutor(Executor):
     """One controller's connection to a machine."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self._mine: set[Attempt] = set()
         self._heard = len(machine.said)
-        self._told: list[Report] = []
+        self._told: list[Fate] = []
 
     @property
     def nodes(self) -> Sequence[Node]:
@@ -304,4 +317,12 @@ class FakeExecutor:
         self.machine.pass_time()
         said, self._heard = self.machine.said[self._heard :], len(self.machine.said)
         told, self._told = self._told, []
-        return told + [report for report in said if report.attempt in self._mine]
+        return [*told, *(report for report in said if report.attempt in self._mine)]
+
+    def used_by_others(self) -> Allocation:
+        """What it was told that others occupy."""
+        return self.machine.foreign
+
+    def uses(self) -> Mapping[Attempt, Use]:
+        """What it was told that attempts make of their devices."""
+        return self.machine.uses

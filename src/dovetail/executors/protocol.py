@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from dovetail.model.allocation import Allocation
+from dovetail.model.allocation import NOTHING, Allocation
 from dovetail.model.cluster import Capabilities, Node
 
 
@@ -52,6 +53,17 @@ class Running(NamedTuple):
     allocation: Allocation
 
 
+class Fault(StrEnum):
+    """Whose doing a bad end is."""
+
+    #: it failed by itself; it is tried again as often as its owner allows
+    JOB = "job"
+    #: a machine or the engine failed under it; it is tried again, and this does not count
+    ENGINE = "engine"
+    #: somebody ended it behind our back; it is not tried again
+    OTHERS = "others"
+
+
 class Ended(NamedTuple):
     """The attempt is over and its devices are free."""
 
@@ -62,6 +74,7 @@ class Ended(NamedTuple):
     signal: int | None = None
     #: in words, where there is more to say: out of memory, could not start, lost
     reason: str = ""
+    fault: Fault = Fault.JOB
 
 
 class Advanced(NamedTuple):
@@ -74,17 +87,54 @@ class Advanced(NamedTuple):
     rate: float
 
 
+class Saved(NamedTuple):
+    """The attempt told that it has written a checkpoint."""
+
+    attempt: Attempt
+
+
 class Paused(NamedTuple):
     """A suspended attempt no longer uses its devices."""
 
     attempt: Attempt
 
 
-Report = Running | Ended | Advanced | Paused
+class Closed(NamedTuple):
+    """A machine takes nothing new; what is there goes on, or ends with reports of its own."""
+
+    #: position in `Executor.nodes`
+    node: int
+    reason: str
+
+
+class Opened(NamedTuple):
+    """A machine takes work again."""
+
+    node: int
+
+
+Fate = Running | Ended | Advanced | Saved | Paused
+Report = Fate | Closed | Opened
+
+
+class Use(NamedTuple):
+    """How much an attempt makes of its devices."""
+
+    percent: float
+    #: what was measured
+    of: str = "GPU"
+
+
+class Usage(NamedTuple):
+    """What an attempt takes."""
+
+    cpu_seconds: float
+    #: bytes
+    memory: int
 
 
 class Executor(Protocol):
-    """An engine."""
+    """An engine. What it cannot tell it need not: the last three methods have an answer for it."""
 
     @property
     def nodes(self) -> Sequence[Node]:
@@ -123,3 +173,19 @@ class Executor(Protocol):
 
     def reports(self) -> list[Report]:
         """What happened since the last call; never waits."""
+
+    def forget(self, attempts: Sequence[Attempt]) -> None:
+        """Throw away what is kept of attempts that are over; called in another thread."""
+        return
+
+    def used_by_others(self) -> Allocation:
+        """What others than our attempts occupy; attempts that start or end are ours."""
+        return NOTHING
+
+    def uses(self) -> Mapping[Attempt, Use]:
+        """How much running attempts made of their devices since the last call."""
+        return {}
+
+    def usage(self, attempt: Attempt) -> Usage | None:
+        """The CPU time a running attempt has taken, and its memory; None: nobody knows."""
+        return None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from time import sleep
 from types import TracebackType
 from typing import Any, Self, TypeVar
+from urllib.parse import quote
 
 from dovetail.core.codec import from_plain
 from dovetail.live import tasks
@@ -30,6 +31,8 @@ from dovetail.model.live import (
 ENDED = frozenset({"done", "failed", "cancelled", "rejected"})
 HOLDS = 30.0
 """Seconds the controller holds a request that waits."""
+PAGE = 1000
+"""Jobs the controller puts into one answer."""
 
 Value = TypeVar("Value")
 Reference = int | str
@@ -71,21 +74,31 @@ class Box:
 
     # ---- looking -----------------------------------------------------------------------------
 
-    def queue(self, **filters: Any) -> list[Description]:
+    def queue(self, limit: int | None = None, **filters: Any) -> list[Description]:
         """Jobs that have not ended: by owner, state; `reasons=True` says why each waits."""
-        return list(self.page(**filters).jobs)
+        return list(self.page(limit, **filters).jobs)
 
-    def page(self, **filters: Any) -> Page:
-        """The same with how many there are."""
-        return _value(Page, self._line.get("/jobs", **filters))
+    def page(self, limit: int | None = None, after: int = 0, **filters: Any) -> Page:
+        """The same, from behind a job on, with how many there are in all."""
+        total = 0
+
+        def ask(limit: int, last: int) -> Sequence[Description]:
+            nonlocal total
+            said = self._line.get("/jobs", limit=limit, after=last or after, **filters)
+            page = _value(Page, said)
+            total = page.total
+            return page.jobs
+
+        return Page(tuple(_pages(ask, limit)), total)
 
     def show(self, job: Reference, wait: float | None = None) -> Detail:
         """One job with all that may be seen of it."""
-        return _value(Detail, self._line.get(f"/jobs/{job}", wait=wait))
+        return _value(Detail, self._line.get(_path(job), wait=wait))
 
     def members(self, job: Reference) -> list[Description]:
         """The jobs of an array; of a job, itself."""
-        return [_value(Description, each) for each in self._line.get(f"/jobs/{job}/members")]
+        path = f"{_path(job)}/members"
+        return _pages(lambda limit, last: self._jobs(path, limit=limit, after=last), None)
 
     def wait(self, job: Reference, seconds: float = float("inf")) -> Description:
         """One job when it has ended, or after so many seconds."""
@@ -101,7 +114,7 @@ class Box:
     ) -> Piece:
         """Some of what a job wrote."""
         asked = {"attempt": attempt, "cursor": cursor, "tail": tail}
-        return _value(Piece, self._line.get(f"/jobs/{job}/log", **asked))
+        return _value(Piece, self._line.get(f"{_path(job)}/log", **asked))
 
     def follow(
         self, job: Reference, attempt: int = 0, cursor: str = "", pace: float = 0.5
@@ -117,9 +130,14 @@ class Box:
             else:
                 sleep(pace)
 
-    def history(self, **filters: Any) -> list[Description]:
+    def history(self, limit: int | None = 100, **filters: Any) -> list[Description]:
         """Jobs that have ended, the latest first: by owner, state, name, since."""
-        return [_value(Description, each) for each in self._line.get("/history", **filters)]
+        return _pages(
+            lambda most, last: self._jobs("/history", limit=most, before=last, **filters), limit
+        )
+
+    def _jobs(self, path: str, **query: Any) -> list[Description]:
+        return [_value(Description, each) for each in self._line.get(path, **query)]
 
     def usage(self, since: float = 0.0) -> list[Usage]:
         """What each user had since then."""
@@ -148,19 +166,20 @@ class Box:
         return self._touch(job, "requeue")
 
     def _touch(self, job: Reference, verb: str) -> Told:
-        return _value(Told, self._line.post(f"/jobs/{job}/{verb}"))
+        return _value(Told, self._line.post(f"{_path(job)}/{verb}"))
 
     def drain(self, node: str) -> None:
         """Let nothing new start on a machine."""
-        self._line.post(f"/nodes/{node}/drain")
+        self._line.post(f"/nodes/{quote(node, safe='')}/drain")
 
     def undrain(self, node: str) -> None:
         """Take work there again."""
-        self._line.post(f"/nodes/{node}/undrain")
+        self._line.post(f"/nodes/{quote(node, safe='')}/undrain")
 
-    def end(self) -> None:
-        """End the controller; jobs go on running."""
-        self._line.post("/end")
+    def end(self, stop_jobs: bool = False) -> int:
+        """End the controller; jobs go on running, or are given up: how many were."""
+        said = self._line.post(f"/end?stop_jobs={str(stop_jobs).lower()}")
+        return int(said["stopped"])
 
     # ---- tokens ------------------------------------------------------------------------------
 
@@ -175,7 +194,7 @@ class Box:
 
     def revoke(self, token: str) -> None:
         """Let a token open nothing any more."""
-        self._line.delete(f"/tokens/{token}")
+        self._line.delete(f"/tokens/{quote(token, safe='')}")
 
     def close(self) -> None:
         """Hang up."""
@@ -199,6 +218,24 @@ def _task(what: Sequence[str] | Mapping[str, Any] | Path, fields: Mapping[str, A
     if isinstance(what, Path):
         return {**tasks.read(what), **fields}
     return tasks.task(what, **fields)
+
+
+def _path(job: Reference) -> str:
+    return f"/jobs/{quote(str(job), safe='')}"
+
+
+def _pages(
+    ask: Callable[[int, int], Sequence[Description]], limit: int | None
+) -> list[Description]:
+    """As many as are wanted, a page at a time; each begins at the last job of the one before."""
+    found: list[Description] = []
+    while limit is None or len(found) < limit:
+        most = PAGE if limit is None else min(PAGE, limit - len(found))
+        page = ask(most, found[-1].id if found else 0)
+        found += page
+        if len(page) < most:
+            break
+    return found
 
 
 def _value(kind: type[Value], plain: Any) -> Value:

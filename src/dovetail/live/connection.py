@@ -6,6 +6,7 @@ import os
 import ssl
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -14,6 +15,7 @@ from dovetail.model.errors import UserError
 
 VERSION = "v1"
 PATIENCE = 60.0
+HERE = ("localhost", "127.0.0.1", "::1")
 
 
 class Refused(UserError):
@@ -30,7 +32,7 @@ class Connection:
     def __init__(self, address: Address) -> None:
         self.address = address
         self._folder: int | None = None
-        headers = {"Authorization": f"Bearer {address.token}"} if address.token else {}
+        headers = {"Authorization": f"Bearer {_sendable(address)}"} if address.token else {}
         transport = None
         if address.folder is not None:
             transport = httpx.HTTPTransport(uds=self._socket(address))
@@ -94,6 +96,17 @@ class Connection:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _sendable(address: Address) -> str:
+    """The token, unless others could read it on its way."""
+    assert address.token is not None
+    parts = urlsplit(address.url or "")
+    if parts.scheme != "https" and parts.hostname not in HERE:
+        raise UserError(f"{address}: a token would travel in the open; use https")
+    if not address.token.isascii() or not address.token.isprintable():
+        raise UserError("the token has characters that no token has")
+    return address.token
 
 
 def _trusted(address: Address) -> ssl.SSLContext | bool:

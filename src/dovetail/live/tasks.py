@@ -65,13 +65,17 @@ def _task(path: Path, found: dict[str, Any]) -> dict[str, Any]:
         command = _words(path, command)
     if not isinstance(command, list) or not command:
         raise UserError(f"{path}: 'command:' is a line of text or a list of words")
-    extra = found.pop("environment", None) or {}
-    if not isinstance(extra, dict):
-        raise UserError(f"{path}: 'environment:' is a list of 'NAME: value' lines")
+    for field in ("environment", "secrets"):
+        found[field] = _variables(path, field, found.get(field) or {})
     if "directory" in found:
         found["directory"] = str((path.parent / str(found["directory"])).resolve())
-    texts = {str(name): str(value) for name, value in extra.items()}
-    return task([str(word) for word in command], environment=texts, **found)
+    return task([str(word) for word in command], **found)
+
+
+def _variables(path: Path, field: str, given: Any) -> dict[str, str]:
+    if not isinstance(given, dict):
+        raise UserError(f"{path}: '{field}:' is a list of 'NAME: value' lines")
+    return {str(name): str(value) for name, value in given.items()}
 
 
 def _words(path: Path, line: str) -> list[str]:

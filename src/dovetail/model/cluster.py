@@ -164,8 +164,8 @@ class Cluster:
 
     def has(self, node: int, cpu: int, memory: int) -> bool:
         """Has the node that much CPU and memory left?"""
-        return (not self.limits_cpu or self.cpu[node] >= cpu) and (
-            not self.limits_memory or self.memory[node] >= memory
+        return (not cpu or not self.limits_cpu or self.cpu[node] >= cpu) and (
+            not memory or not self.limits_memory or self.memory[node] >= memory
         )
 
     def devices(self, node: int, count: int) -> int:
@@ -326,8 +326,8 @@ class Cluster:
             shown = 0 if index in self.closed else self.masks[index].bit_count()
             assert self.free[index] == shown, f"{node.name}: index says {self.free[index]}"
             assert self.masks[index] < 1 << node.gpus, f"{node.name}: devices it does not have"
-            assert not self.limits_cpu or 0 <= self.cpu[index] <= (node.cpu or 0), node.name
-            assert not self.limits_memory or 0 <= self.memory[index] <= (node.memory or 0)
+            assert not self.limits_cpu or self.cpu[index] <= (node.cpu or 0), node.name
+            assert not self.limits_memory or self.memory[index] <= (node.memory or 0)
         for (index, device), (share, memory) in self.shared.items():
             assert not self.masks[index] >> device & 1, "a shared device cannot be wholly free"
             assert 0 <= share < WHOLE and memory >= 0, (index, device, share, memory)

@@ -11,5 +11,13 @@ class UserError(Exception):
     """The request was wrong; the message is the one sentence the person reads."""
 
 
+class Missing(UserError):
+    """What was asked for is not there."""
+
+
+class Unavailable(UserError):
+    """Nothing was wrong with the request: it cannot be served now."""
+
+
 class OverCommitted(Exception):
     """A plan asked for capacity that is not there: a defect in a planner, never in the input."""

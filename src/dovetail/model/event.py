@@ -43,7 +43,10 @@ class Offered(NamedTuple):
 
 
 class Stopped(NamedTuple):
-    """An executor confirms that a stopped or suspended job has let go of its devices."""
+    """A job has let go of its devices: as it was asked to, or because others took it off.
+
+    One that nobody asked waits again with what its last checkpoint kept; that is no failure.
+    """
 
     job: int
 
@@ -61,6 +64,12 @@ class Progressed(NamedTuple):
     job: int
     work: float
     rate: float
+
+
+class Checkpointed(NamedTuple):
+    """The job has just saved all it has done so far."""
+
+    job: int
 
 
 class NodeDown(NamedTuple):
@@ -113,6 +122,7 @@ Event = (
     | Stopped
     | Started
     | Progressed
+    | Checkpointed
     | NodeDown
     | NodeUp
     | NodeDraining
@@ -131,6 +141,7 @@ ORDER: dict[type, int] = {
     Stopped: 0,
     Started: 0,
     Progressed: 0,
+    Checkpointed: 0,
     NodeDown: 1,
     NodeUp: 1,
     NodeDraining: 1,

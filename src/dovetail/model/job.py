@@ -79,6 +79,7 @@ class Job:
         "allocation",
         "attained",
         "awaits",
+        "began",
         "entry",
         "expected",
         "failures",
@@ -93,6 +94,7 @@ class Job:
         "rate",
         "residual",
         "run_time",
+        "saved",
         "since",
         "spec",
         "starts",
@@ -120,6 +122,10 @@ class Job:
         self.run_time = 0.0
         #: when the present run (or wait) began
         self.since = spec[2]
+        #: when it got the devices of its present (or latest) run
+        self.began = spec[2]
+        #: work that was safe when that run began, or at the last checkpoint it reported
+        self.saved = 0.0
         #: seconds at the beginning of the present run without progress
         self.overhead = 0.0
         #: believed progress per second
@@ -160,6 +166,10 @@ class Job:
     def service(self, now: float) -> float:
         """Attained GPU-seconds, the age of least-attained-service policies."""
         return self.held_for(now) * self.spec.request.gpus
+
+    def unsaved(self, now: float) -> float:
+        """Work since the last checkpoint it reported, or else since its present run began."""
+        return max(0.0, self.worked(now) - self.saved)
 
     def time_left(self, now: float, restart: float = 0.0) -> float:
         """Believed seconds to the end if the job held its devices from now on.

@@ -217,3 +217,23 @@ class Token:
     revoked: bool
     #: what it is for, in the words of whoever made it
     note: str = ""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Seconds from now: low, in the middle, high; None: cannot be told."""
+
+    low: float | None
+    middle: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """When a job starts and ends, with what probability it is within the ranges."""
+
+    start: Range
+    end: Range
+    chance: float
+    #: futures that were looked at
+    runs: int

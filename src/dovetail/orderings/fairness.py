@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from dovetail.core.ordering import Ordering
 from dovetail.core.view import Amounts, View
 from dovetail.model.errors import UserError
-from dovetail.model.job import Job
+from dovetail.model.job import Job, JobSpec
 
 NONE = (0, 0, 0)
 
@@ -72,6 +72,12 @@ def weights(text: str) -> dict[str, float]:
     return table
 
 
+def check_by(by: str, name: str) -> None:
+    """Refuse what shares cannot be counted by."""
+    if by not in ("tenant", "user"):
+        raise UserError(f"{name}:by={by}: say tenant or user")
+
+
 @dataclass(frozen=True)
 class DominantShare(Ordering):
     """Dominant resource fairness by tenant (progressive filling): least dominant share first.
@@ -84,13 +90,20 @@ class DominantShare(Ordering):
     skip: bool = True
     #: `team-a*2/team-b*1`; unnamed tenants weigh 1
     weights: str = ""
+    #: among whom: tenant or user
+    by: str = "tenant"
     _weights: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     by_tenant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_by(self.by, "dominant-share")
         self._weights.update(weights(self.weights))
+
+    def account(self, spec: JobSpec) -> str:
+        """Whose share a job counts in."""
+        return spec.user if self.by == "user" else spec.tenant
 
     def key(self, job: Job, view: View) -> float:
         """Arrival, inside the tenant."""
@@ -116,6 +129,8 @@ class FairShare(Ordering):
     half_life: float = 7 * 86400.0
     #: `team-a*2/team-b*1`; unnamed tenants weigh 1
     weights: str = ""
+    #: among whom: tenant or user
+    by: str = "tenant"
     _weights: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
     _used: dict[str, tuple[float, float]] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -127,7 +142,12 @@ class FairShare(Ordering):
         super().__post_init__()
         if not self.half_life > 0:
             raise UserError(f"fair-share:half_life={self.half_life}: must be above 0 seconds")
+        check_by(self.by, "fair-share")
         self._weights.update(weights(self.weights))
+
+    def account(self, spec: JobSpec) -> str:
+        """Whose share a job counts in."""
+        return spec.user if self.by == "user" else spec.tenant
 
     def key(self, job: Job, view: View) -> float:
         """Arrival, inside the tenant."""
@@ -146,10 +166,11 @@ class FairShare(Ordering):
     def left(self, job: Job, view: View, done: bool) -> None:
         """Charge the run that just ended; the mark is what was charged before."""
         charged = job.mark or 0.0
-        amount = self._decayed(job.spec.tenant, view.now)
+        account = self.account(job.spec)
+        amount = self._decayed(account, view.now)
         amount += (job.run_time - charged) * job.spec.request.milli_gpus / 1000
         job.mark = job.run_time
-        self._used[job.spec.tenant] = (amount, view.now)
+        self._used[account] = (amount, view.now)
 
     def snapshot(self) -> Any:
         """Use by tenant and when it was counted."""

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core.claims import Claim, Curve, Curves, Piece, Seating
+from dovetail.core.claims import Claim, Curve, Curves, Piece, Point, Seating
 from dovetail.core.draft import Draft, Grant, Option, options
 from dovetail.core.protocols import JointAllocator
+from dovetail.model.allocation import Part
 from dovetail.model.job import Job
 from dovetail.model.plan import Action, Reason, Start
 from dovetail.model.request import Request
@@ -40,6 +41,8 @@ class Arranged:
         self.fallback = fallback
         #: why requests of fixed amounts can never be met; None: they can
         self._refusals: dict[Request, str | None] = {}
+        #: curves of those who run where amounts cannot be changed
+        self._kept: dict[Point, Curve] = {}
         #: nodes on which somebody left since the last plan
         self.touched: set[int] = set()
 
@@ -99,6 +102,8 @@ class Arranged:
         parts = job.virtual.parts
         curve = self.curve(job, parts[0].node)
         if curve is not None:
+            if not self.cluster.capabilities(parts[0].node).resize_in_place:
+                curve = self._lasting(curve, parts[0])
             held = tuple(
                 [
                     Piece(part.node, part.devices.bit_count(), part.cpu, part.memory)
@@ -106,6 +111,13 @@ class Arranged:
                 ]
             )
             self.seating.seat(Claim(job.spec.id, job.virtual.gpus, curve, held))
+
+    def _lasting(self, curve: Curve, part: Part) -> Curve:
+        """The curve of a job that keeps what it has for as long as it runs."""
+        gpus = part.devices.bit_count()
+        point = Point(part.cpu // gpus, part.memory // gpus, curve.fair.rate)
+        # One object for all that have the same: allocators tell curves apart by identity.
+        return self._kept.setdefault(point, Curve((point,), point))
 
     def curve(self, job: Job, node: int) -> Curve | None:
         """The curve of a job that takes part in arrangements, or None."""
@@ -151,11 +163,32 @@ class Arranged:
         if not wanted and not self.touched:
             return []
         made = self._arrange(wanted)
-        if made is None:
-            # A job that insists on its amounts cannot be placed: nobody is stopped in vain.
-            made = self._arrange([action for action in wanted if type(action) is Start], True)
+        if made is None or self._in_vain(wanted, made):
+            # A job that was to displace others cannot be placed: nobody is stopped in vain.
+            made = self._arrange(self._without_stops(wanted), True)
             assert made is not None
         return made
+
+    def _in_vain(self, wanted: list[Action], made: list[Action]) -> bool:
+        """Is somebody stopped or moved for others of whom not all start?"""
+        if all(type(action) is Start for action in wanted):
+            return False
+        started = {action.job for action in made if type(action) is Start}
+        return any(type(action) is Start and action.job not in started for action in wanted)
+
+    def _without_stops(self, wanted: list[Action]) -> list[Action]:
+        """The starts that need nobody's quota to be given back."""
+        allowance, starts = self.inner.allowance(), [each for each in wanted if type(each) is Start]
+        if allowance is None:
+            return list(starts)
+        kept: list[Action] = []
+        for start in starts:
+            lane, found = self.inner.view.jobs[start.job].lane, start.allocation
+            amounts = (found.milli_gpus, found.cpu, found.memory)
+            if allowance.binding(lane, amounts) is None:
+                allowance.add(lane, amounts)
+                kept.append(start)
+        return kept
 
     def follow(self, now: float, actions: Sequence[Action]) -> None:
         """Bring ranks to where `plan` would have brought them."""
@@ -176,13 +209,17 @@ class Arranged:
     def explain(self, job: Job, now: float) -> Reason:
         """Why the job waits."""
         reason = self.inner.explain(job, now)
-        if reason.cause != "next" or self.curve(job, self._first_node(job)) is not None:
+        if reason.cause != "next" or self._starts(job, now):
             return reason
         text = (
             f"needs {describe(job.spec.request)}; enough GPUs are free, but not with that much "
             "CPU and memory, even if all others were left with their least"
         )
-        return Reason("cpu or memory", text, (), "less CPU or memory")
+        return Reason("cpu or memory", text, (), "an end beside it, or less CPU or memory")
+
+    def _starts(self, job: Job, now: float) -> bool:
+        """Does the next plan start it?"""
+        return any(type(each) is Start and each.job == job.id for each in self.plan(now))
 
     def report(self) -> dict[str, Any]:
         """Figures of the ordering."""

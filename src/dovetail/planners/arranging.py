@@ -46,6 +46,8 @@ class Arranging:
         self.leaving = self.going & planner.seating.claims.keys()
         #: nodes of those it does not list any more
         self.cleared: set[int] = set()
+        #: do others use what claims must be left with?
+        self.overdrawn = False
         self.fixed: list[Action] = []
         self.claims: list[tuple[Claim, Allocation]] = []
 
@@ -116,11 +118,41 @@ class Arranging:
     def actions(self) -> list[Action]:
         """Stops, changes of those who stay, and starts of those who come."""
         arranged: dict[int, tuple[Piece, ...]] = {}
+        self._ignore_overdrafts()
         for pool in self.cluster.pools:
             occasion = self._occasion(pool)
             if occasion.coming or occasion.going or occasion.touched:
                 arranged.update(self.planner.allocator.arrange(occasion))
         return self._as_actions(arranged)
+
+    def _ignore_overdrafts(self) -> None:
+        """Where others use more than claims can give back, claims keep their floors."""
+        if min(self.cluster.cpu) >= 0 and min(self.cluster.memory) >= 0:
+            return
+        seating, staying, short = self.seating, self._floors(), []
+        for node in range(len(self.cluster.nodes)):
+            floor_cpu, floor_memory = staying.get(node, (0, 0))
+            cpu = floor_cpu - seating.cpu[node] - self.cluster.cpu[node]
+            memory = floor_memory - seating.memory[node] - self.cluster.memory[node]
+            if cpu > 0 or memory > 0:
+                short.append((node, max(cpu, 0), max(memory, 0)))
+        if short:
+            self.overdrawn = True
+            self.cluster = self.cluster.copy()
+        for node, cpu, memory in short:
+            self.cluster.cpu[node] += cpu
+            self.cluster.memory[node] += memory
+
+    def _floors(self) -> dict[int, tuple[int, int]]:
+        """What claims that stay must be left with, by node."""
+        floors: dict[int, tuple[int, int]] = {}
+        for number, claim in self.seating.claims.items():
+            least = claim.curve.points[0]
+            for piece in claim.held if number not in self.leaving else ():
+                cpu, memory = floors.get(piece.node, (0, 0))
+                cpu, memory = cpu + piece.gpus * least.cpu, memory + piece.gpus * least.memory
+                floors[piece.node] = cpu, memory
+        return floors
 
     def _occasion(self, pool: Pool) -> Occasion:
         """What the allocator is asked for the nodes of one pool."""
@@ -137,12 +169,16 @@ class Arranging:
             self.planner.curves.span_penalty,
             self._move_price(pool),
             self.planner.inner.placement.relaxed,
+            not pool.capabilities.resize_in_place,
         )
 
     def _move_price(self, pool: Pool) -> float:
-        """Seconds a move costs; where it takes a stop that must be confirmed, nobody moves."""
+        """Seconds a move costs; where it takes a stop that must be confirmed, nobody moves.
+
+        Nor where others use more than they should: there a seat is worth less than it seems.
+        """
         able, costs = pool.capabilities, self.planner.inner.view.costs
-        if not able.move or able.start_latency is not None:
+        if not able.move or able.start_latency is not None or self.overdrawn:
             return inf
         return costs.restart if costs.move is None else costs.move
 

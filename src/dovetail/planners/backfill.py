@@ -11,15 +11,17 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
+from functools import partial
 from heapq import heapify, heappop, heappush, merge
 from typing import Any, NamedTuple
 
-from dovetail.core.draft import Draft
-from dovetail.core.lanes import Entry, Lane
+from dovetail.core.draft import Draft, Option
+from dovetail.core.lanes import Lane
 from dovetail.core.view import Amounts
 from dovetail.model.allocation import Allocation, allocation_of
 from dovetail.model.job import Job
 from dovetail.model.plan import Action, Start
+from dovetail.planners.terms import Terms
 from dovetail.planners.walk import Head, Walk, following, give
 
 End = tuple[float, int, Allocation]
@@ -81,7 +83,7 @@ class Backfill(Walk):
 
     def in_order(
         self, heads: list[Head], closed: set[Lane], given: dict[str, Amounts]
-    ) -> Iterator[tuple[Entry, Lane]]:
+    ) -> Iterator[Head]:
         """Waiting jobs of all lanes that are not closed, in order, as it is with what was given."""
         heapify(heads)
         while heads:
@@ -89,7 +91,7 @@ class Backfill(Walk):
             if given and prefix < (grown := self._prefix(entry, lane, given)):
                 heappush(heads, (grown, entry, lane, rest))
                 continue
-            yield entry, lane
+            yield prefix, entry, lane, rest
             after = following(lane, rest) if lane not in closed else None
             if after is not None:
                 heappush(heads, (self._prefix(after[0], lane, given), *after))
@@ -105,20 +107,33 @@ class Easy(Backfill):
         starts: list[Action] = []
         closed: set[Lane] = set()
         given: dict[str, Amounts] = {}
-        behind, all_need_devices = 0, all(lane.size for lane in self.open_lanes)
-        for entry, lane in self.in_order(heads, closed, given):
+        terms = self.terms(draft, heads)
+        fixed = terms is None or terms.room is None
+        behind, all_need_devices = 0, fixed and all(lane.size for lane in self.open_lanes)
+        for head in self.in_order(heads, closed, given):
+            entry, lane = head[1:3]
+            if terms is not None and not terms.allows(*head):
+                closed.add(lane)
+                continue
             behind += promise is not None
             job, found = entry[3], None
-            if lane.size <= draft.cluster.idle:
+            if terms is not None:
+                found = terms.find(partial(timeline.harmless, promise, job))
+                if self._reopened(terms, closed, timeline):
+                    promise = None
+            elif lane.size <= draft.cluster.idle:
                 found = draft.find(lane.options)
             if found is None:
                 # Jobs with the same request fit no better.
                 closed.add(lane)
             elif promise is not None:
-                found = timeline.without_harm(found, promise, draft, lane, job)
+                choices = lane.options if terms is None else terms.choices
+                found = timeline.without_harm(found, promise, draft, choices, job)
             if found is not None:
                 starts.append(Start(entry[2], found, "backfills" if promise else "fits"))
                 draft.take(found)
+                if terms is not None:
+                    terms.admit(found)
                 timeline.add_running(self.view.now + self.view.time_left(job), found)
                 if self._ranked:
                     give(given, lane.tenant, found)
@@ -126,7 +141,15 @@ class Easy(Backfill):
                 promise = timeline.reserve(lane)
             if behind == self.ordering.depth or (not draft.cluster.idle and all_need_devices):
                 break
-        return starts
+        return starts if terms is None else terms.actions(starts)
+
+    def _reopened(self, terms: Terms, closed: set[Lane], timeline: Timeline) -> bool:
+        """Was somebody displaced? Then every lane is worth a look again, promises included."""
+        displaced = len(terms.gone) > len(timeline.gone)
+        if displaced:
+            timeline.gone.update({number: job for number, (job, _) in terms.gone.items()})
+            closed.clear()
+        return displaced
 
     def reserves_for(self, job: Job) -> bool:
         """Is this job, which does not fit, one that others must not delay?"""
@@ -142,17 +165,23 @@ class Conservative(Backfill):
         profile = Profile(view.now, view.cluster.idle, self.ends)
         starts: list[Action] = []
         behind, all_need_devices = 0, all(lane.size for lane in self.open_lanes)
-        for entry, lane in self.in_order(heads, set(), {}):
+        allowance = self.allowance()
+        for _, entry, lane, _ in self.in_order(heads, set(), {}):
+            choices = lane.options if allowance is None else allowance.choices(lane)
+            if not choices:
+                continue
             behind += profile.promises > 0
             length, found = view.time_left(entry[3]), None
             start = profile.earliest(lane.size, length, view.now)
             if start == view.now:
-                found = draft.find(lane.options)
+                found = draft.find(choices)
                 if found is None:
                     start = profile.earliest(lane.size, length, profile.times[1])
             if found is not None:
                 starts.append(Start(entry[2], found, "backfills" if profile.promises else "fits"))
                 draft.take(found)
+                if allowance is not None:
+                    allowance.add(lane, (found.milli_gpus, found.cpu, found.memory))
             else:
                 profile.promises += 1
             profile.reserve(start, start + length, lane.size)
@@ -210,32 +239,48 @@ class Timeline:
     def __init__(self, planner: Backfill) -> None:
         self._planner = planner
         self._now = planner.view.now
-        #: jobs this plan starts
+        #: jobs this plan starts, and those it displaces
         self._started: list[End] = []
+        self.gone: dict[int, Job] = {}
 
     def add_running(self, end: float, allocation: Allocation) -> None:
         """A job this plan starts, and when it is believed to end."""
         insort(self._started, (end, -len(self._started) - 1, allocation))
 
     def without_harm(
-        self, found: Allocation, promise: Reservation, draft: Draft, lane: Lane, job: Job
+        self,
+        found: Allocation,
+        promise: Reservation,
+        draft: Draft,
+        choices: Sequence[Option],
+        job: Job,
     ) -> Allocation | None:
         """The place found, or another one, that the reservation does not need by then."""
-        end = self._now + self._planner.view.time_left(job)
-        if end <= promise.start or not _overlap(found, promise.allocation):
+        if self.harmless(promise, job, found):
             return found
         # Its first choice collides: try again with what is promised out of the way.
         narrow = draft.fork()
         _occupy(narrow, promise.allocation)
-        return narrow.find(lane.options)
+        return narrow.find(choices)
+
+    def harmless(self, promise: Reservation | None, job: Job, found: Allocation) -> bool:
+        """Is a job gone from there by the time it was promised, or not where it was?"""
+        if promise is None or not _overlap(found, promise.allocation):
+            return True
+        return self._now + self._planner.view.time_left(job) <= promise.start
 
     def reserve(self, lane: Lane) -> Reservation | None:
         """The earliest place, as running jobs end one after the other."""
         cluster = self._planner.view.cluster.copy()
+        for job in self.gone.values():
+            assert job.virtual is not None
+            cluster.release(job.virtual)
         for _, _, allocation in self._started:
             cluster.take(allocation)
         draft = Draft(cluster, self._planner.placement)
-        for end, _, allocation in merge(self._planner.ends, self._started):
+        for end, number, allocation in merge(self._planner.ends, self._started):
+            if number in self.gone:
+                continue
             cluster.release(allocation)
             found = draft.find(lane.options) if lane.size <= cluster.idle else None
             if found is not None:
@@ -248,8 +293,8 @@ def _occupy(draft: Draft, allocation: Allocation) -> None:
     """Take what is still free of an allocation, device by device."""
     for part in allocation.parts:
         free = draft.cluster.masks[part.node] & part.devices
-        cpu = min(part.cpu, draft.cluster.cpu[part.node])
-        memory = min(part.memory, draft.cluster.memory[part.node])
+        cpu = max(0, min(part.cpu, draft.cluster.cpu[part.node]))
+        memory = max(0, min(part.memory, draft.cluster.memory[part.node]))
         piece = part._replace(devices=free, cpu=cpu, memory=memory)
         draft.take(allocation_of((piece,)))
 

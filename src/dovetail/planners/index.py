@@ -22,8 +22,9 @@ from dovetail.core.protocols import Allocator, Placement
 from dovetail.core.view import View
 from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
-from dovetail.model.job import RUNNING, Job
+from dovetail.model.job import RUNNING, Job, JobSpec
 from dovetail.model.plan import Action
+from dovetail.model.quota import Limit, Quotas
 from dovetail.model.request import Request
 from dovetail.planners import storing
 from dovetail.planners.reasons import why_impossible
@@ -38,7 +39,7 @@ class Index:
         *("_glance", "_key", "_pause", "_selective", "_drifts", "_preempts", "_charges"),
         *("_watches", "_admits", "_by_tenant", "_by_model", "_ranked", "_lists_late", "_unlisted"),
         *("_grid", "_lone", "_lanes", "_known", "_open", "_everything", "_fresh", "_newcomers"),
-        *("_calm", "_steady", "_turns"),
+        *("_calm", "_steady", "_turns", "_apart", "quotas"),
     )
 
     def __init__(
@@ -49,8 +50,10 @@ class Index:
         allocator: Allocator,
         costs: Costs,
         curves: Curves | None = None,
+        quotas: Quotas | None = None,
     ) -> None:
         self.curves = curves
+        self.quotas = quotas
         self.ordering = ordering
         self.placement = placement
         self.allocator = allocator
@@ -73,6 +76,8 @@ class Index:
         self._admits = kind.admit is not Ordering.admit
         self._by_tenant = ordering.by_tenant
         self._by_model = allocator.by_model
+        #: does more than its request decide a job's lane?
+        self._apart = self._by_tenant or self._by_model
         #: is something compared before keys?
         self._ranked = ordering.by_tenant or ordering.by_free
         # Keys that depend on the job and time alone can be asked for when they are needed.
@@ -81,7 +86,7 @@ class Index:
         self._grid = 0
         #: a newcomer that nobody waits beside
         self._lone: Job | None = None
-        self._lanes: dict[Request | tuple[Request, str, str], Lane] = {}
+        self._lanes: dict[Request | tuple[Any, ...], Lane] = {}
         # By identity of the request, which its lane keeps alive: most requests are interned.
         self._known: dict[int, Lane] = {}
         #: running jobs that may be displaced, by the slope of their keys
@@ -336,23 +341,28 @@ class Index:
     def lane(self, job: Job) -> Lane:
         """The lane of a job, made on first sight of its request."""
         spec, request = job.spec, job.spec.request
-        apart = self._by_tenant or self._by_model
-        tenant, model = spec.tenant if self._by_tenant else "", spec.model if self._by_model else ""
-        key = (request, tenant, model) if apart else request
+        tenant = self.ordering.account(spec) if self._by_tenant else ""
+        model, accounts = spec.model if self._by_model else "", self.accounts(spec)
+        key = (request, tenant, model, accounts) if self._apart else request
         lane = self._lanes.get(key)
         if lane is None:
             cluster = self.view.cluster
             grant = granting(cluster, self.allocator, self.curves, spec.model)
             choices = options(request, cluster, grant)
-            lane = Lane(choices, self.ordering.slope(request.gpus), job.spec.tenant)
+            lane = Lane(choices, self.ordering.slope(request.gpus), tenant)
+            lane.accounts = accounts
             lane.refusal = self._refusal(lane, request)
             lane.running = self.ranked.setdefault(lane.slope, lane.running)
             self._lanes[key] = lane
-            if not apart:
+            if not self._apart:
                 lane.request = request
                 self._known[id(request)] = lane
         job.lane = lane
         return lane
+
+    def accounts(self, spec: JobSpec) -> tuple[tuple[str, Limit], ...]:
+        """What a job counts for that has a limit; nothing here knows of any."""
+        return ()
 
     # ---- what other planners and explanations read -----------------------------------------
 

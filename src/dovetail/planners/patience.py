@@ -18,8 +18,7 @@ from dovetail.core.lanes import Entry, Lane
 from dovetail.core.view import Amounts, View
 from dovetail.model.job import Job, Status
 from dovetail.model.plan import Action
-from dovetail.planners.backfill import Conservative, Easy
-from dovetail.planners.preemptive import Preemptive
+from dovetail.planners.backfill import Easy
 from dovetail.planners.walk import Head, Walk
 
 FIRST = float("-inf")
@@ -44,7 +43,7 @@ class Patient(Walk):
             return key
         return (FIRST,) if isinstance(key, tuple) else FIRST
 
-    def _prefix(self, entry: Entry, lane: Lane, given: dict[str, Amounts]) -> float:
+    def _prefix(self, entry: Entry, lane: Lane, given: dict[str, Amounts]) -> Any:
         """Impatient jobs come before all tenants and scores; elsewhere their keys suffice."""
         if self._ranked and entry[3].impatient:
             return FIRST
@@ -109,15 +108,3 @@ class Reserving(Patient, Easy):
     def reserves_for(self, job: Job) -> bool:
         """Only the impatient are not passed."""
         return job.impatient
-
-
-class PatientEasy(Patient, Easy):
-    """Reserves for the first misfit in order, the impatient first."""
-
-
-class PatientConservative(Patient, Conservative):
-    """Reserves for all in order, the impatient first."""
-
-
-class PatientPreemptive(Patient, Preemptive):
-    """The impatient displace all others, and are displaced by earlier impatient ones alone."""

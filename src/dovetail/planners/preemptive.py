@@ -9,15 +9,16 @@ still fit around it stay, and the others may find another place later in the sam
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
-from dovetail.core.draft import Draft
+from dovetail.core.draft import Draft, Option
 from dovetail.core.lanes import Entry, Lane
-from dovetail.model.allocation import Allocation, Part
+from dovetail.model.allocation import Allocation
 from dovetail.model.errors import OverCommitted
 from dovetail.model.job import Job
 from dovetail.model.plan import Action, Change, Start, Stop
+from dovetail.planners.terms import amounts_of, held_by
 from dovetail.planners.walk import Head, Walk, following
 
 Tail = tuple[Entry, float, list[Entry], int]
@@ -94,6 +95,10 @@ class Displacing:
         self.heads = heads
         #: displaced jobs -> whom they make room for
         self.gone: dict[int, tuple[Job, Job]] = {}
+        #: what quotas leave; and heads that had to be passed over for them
+        self.allowance = planner.allowance()
+        self.passed: list[Head] = []
+        self._guarded = bool(planner.view.cluster.closed) or planner.guards
         self._rank_time = planner.rank_time
         #: running jobs, last first, as far as anybody asked; and where to continue in each list
         self._last_first: list[Entry] = []
@@ -103,6 +108,11 @@ class Displacing:
         """Take a running job off; it becomes a head itself and may be admitted again."""
         self.gone[last[2]] = (last[3], winner)
         heappush(self.heads, (0.0, last, last[3].lane, iter(())))
+        if self.allowance is not None:
+            self.allowance.add(last[3].lane, held_by(last[3]), -1)
+            for head in self.passed:
+                heappush(self.heads, head)
+            self.passed = []
 
     def _look_everywhere(self, looked_at: list[Head]) -> None:
         """A victim may leave more than its winner takes: every lane is worth a look again."""
@@ -119,13 +129,8 @@ class Displacing:
             if last <= entry:
                 return
             position += 1
-            if last[2] not in self.gone and not self._stuck(last[3]):
+            if last[2] not in self.gone and self.planner.displaceable(last[3]):
                 yield last
-
-    def _stuck(self, job: Job) -> bool:
-        """A job on a closed node frees nothing that others could use."""
-        closed = self.planner.view.cluster.closed
-        return bool(closed) and any(part.node in closed for part in _parts(job))
 
     def _extend(self) -> bool:
         """Find one more of the running jobs, from the end of the order upwards."""
@@ -175,9 +180,12 @@ class ByCount(Displacing):
         admitted: list[tuple[int, Lane]] = []
         back: set[int] = set()
         while heads:
-            _, entry, lane, rest = heappop(heads)
+            _, entry, lane, rest = head = heappop(heads)
             if newcomers and lane in fresh:
                 newcomers = 0
+            if self.allowance is not None and not self.allowance.choices(lane):
+                self.passed.append(head)
+                continue
             size = lane.size
             if size > idle:
                 if size >= failed:
@@ -192,7 +200,12 @@ class ByCount(Displacing):
                 for victim in victims:
                     self.displace(victim, entry[3])
                     idle += victim[3].lane.size
+                if self.allowance is not None:
+                    # Some that were passed over rank before this one: more is behind them.
+                    failed = 1 << 62
             idle -= size
+            if self.allowance is not None:
+                self.allowance.add(lane, amounts_of(lane.options[0]))
             again = gone and entry[2] in gone
             if again:
                 back.add(entry[2])
@@ -236,8 +249,8 @@ class ByCount(Displacing):
         That is, again and again, the first job in order with fewer than `deficit` devices
         running behind it. None: there are not that many, but only `_reached`.
         """
-        last_first, gone = self._last_first, self.gone
-        closed = self.planner.view.cluster.closed
+        last_first, gone, guarded = self._last_first, self.gone, self._guarded
+        may_go = self.planner.displaceable
         position, known, reached = 0, len(last_first), 0
         while reached < deficit:
             if position == known:
@@ -250,7 +263,7 @@ class ByCount(Displacing):
                 self._reached = reached
                 return None
             position += 1
-            if (gone and last[2] in gone) or (closed and self._stuck(last[3])):
+            if (gone and last[2] in gone) or (guarded and not may_go(last[3])):
                 continue
             reached += last[3].lane.size
         if position == 1:
@@ -258,7 +271,7 @@ class ByCount(Displacing):
         behind = [
             last
             for last in last_first[:position]
-            if last[2] not in gone and not (closed and self._stuck(last[3]))
+            if last[2] not in gone and not (guarded and not may_go(last[3]))
         ]
         sizes: list[int] = [last[3].lane.size for last in behind]
         victims = [behind.pop()]
@@ -287,14 +300,22 @@ class ByPlace(Displacing):
         looked_at: list[Head] | None = self.heads[:]
         starts: dict[int, Allocation] = {}
         while self.heads:
-            _, entry, lane, rest = heappop(self.heads)
+            _, entry, lane, rest = head = heappop(self.heads)
+            choices: Sequence[Option] = lane.options
+            if self.allowance is not None:
+                choices = self.allowance.choices(lane)
+                if not choices:
+                    self.passed.append(head)
+                    continue
             found = None
             if lane.size <= self.draft.cluster.idle:
-                found = self.draft.find(lane.options)
+                found = self.draft.find(choices)
             if found is None and lane.size:
-                found = self._lift(entry, lane)
+                found = self._lift(entry, lane, choices)
             if found is None:
                 continue
+            if self.allowance is not None:
+                self.allowance.add(lane, (found.milli_gpus, found.cpu, found.memory))
             if self.gone and looked_at is not None:
                 self._look_everywhere(looked_at)
                 looked_at = None
@@ -305,7 +326,7 @@ class ByPlace(Displacing):
                 heappush(self.heads, (0.0, *after))
         return self._actions(starts)
 
-    def _lift(self, entry: Entry, lane: Lane) -> Allocation | None:
+    def _lift(self, entry: Entry, lane: Lane, choices: Sequence[Option]) -> Allocation | None:
         """Lift more and more jobs from the end of the order until the job finds a place."""
         behind = list(self.behind(entry))
         lifted, done, count = self.draft.fork(), 0, 1
@@ -313,7 +334,7 @@ class ByPlace(Displacing):
             for last in behind[done:count]:
                 lifted.release(_held(last[3]))
             done = min(count, len(behind))
-            found = lifted.find(lane.options) if lane.size <= lifted.cluster.idle else None
+            found = lifted.find(choices) if lane.size <= lifted.cluster.idle else None
             if found is not None:
                 self._settle(entry, found, behind[:done], lifted)
                 return found
@@ -340,10 +361,6 @@ class ByPlace(Displacing):
         ]
         fresh = [Start(job, found) for job, found in starts.items() if job not in back]
         return [*self.stops(set(back)), *moves, *fresh]
-
-
-def _parts(job: Job) -> tuple[Part, ...]:
-    return job.virtual.parts if job.virtual else ()
 
 
 def _held(job: Job) -> Allocation:

@@ -5,6 +5,7 @@ Answers on demand from the planner's own index; never part of a decision.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -43,47 +44,102 @@ def describe(request: Request) -> str:
 
 
 def explain_waiting(walk: Walk, job: Job) -> Reason:
-    """Find the one binding cause: order, devices, fragmentation, or CPU and memory."""
+    """Find the one binding cause: order, what is not ours, devices, their places, or amounts."""
     cluster = walk.view.cluster
     lane = walk.lane(job)
     if Draft(cluster, walk.placement).find(lane.options) is not None:
         return _held_by_order(walk, job)
     asked = describe(job.spec.request)
+    ends = _until_it_fits(walk, lane)
+    if ends is None:
+        return _not_ours(walk, lane, asked)
     if lane.size > cluster.idle:
         text = f"needs {asked}; {cluster.idle} of {cluster.gpus} GPUs are free"
         missing = lane.size - cluster.idle
         unblock = f"{missing} more free GPU{'s' * (missing > 1)}"
         return Reason("devices", text, _next_to_end(walk, missing), unblock)
+    unblock = f"the end of {names_of(walk, ends)}"
     if _fits_without_cpu_and_memory(walk, lane):
         text = f"needs {asked}; enough GPUs are free, but not with that much CPU and memory"
-        return Reason("cpu or memory", text, (), "less CPU or memory per GPU")
+        return Reason("cpu or memory", text, ends, unblock)
     text = f"needs {asked}; {cluster.idle} GPUs are free, but not where it could use them"
-    return Reason("fragmentation", text, (), "free GPUs closer together")
+    return Reason("fragmentation", text, ends, unblock)
+
+
+def _until_it_fits(walk: Walk, lane: Lane) -> tuple[int, ...] | None:
+    """The running jobs, the first to end first, that must end before a job of the lane fits.
+
+    Of many it may be a few more than needed: not after each of thousands a place is looked for.
+    """
+    draft, ended, look = Draft(walk.view.cluster, walk.placement), [], 1
+    running = next_to_end(walk)
+    for other in running:
+        assert other.virtual is not None
+        draft.release(other.virtual)
+        ended.append(other.id)
+        if len(ended) >= look or len(ended) == len(running):
+            look = max(look + 1, look * 5 // 4)
+            if lane.size <= draft.cluster.idle and draft.find(lane.options) is not None:
+                return tuple(ended)
+    return None
+
+
+def _not_ours(walk: Walk, lane: Lane, asked: str) -> Reason:
+    """It would not fit even if all our jobs were gone."""
+    cluster = walk.view.cluster
+    empty = cluster.emptied()
+    for node, why in cluster.closed.items():
+        empty.close(node, why)
+    if lane.refusal is not None:
+        return Reason("impossible", lane.refusal, (), "another request or other machines")
+    if Draft(empty, walk.placement).find(lane.options) is None:
+        names = " and ".join(cluster.nodes[node].name for node in sorted(cluster.closed)[:3])
+        text = f"needs {asked}; the open nodes cannot give that even when empty"
+        return Reason("closed nodes", text, (), f"{names} back in service")
+    text = f"needs {asked}; others use so much that it would not fit even if no job of ours ran"
+    return Reason("others", text, (), "others using less")
 
 
 def _held_by_order(walk: Walk, job: Job) -> Reason:
+    allowance = walk.allowance()
     ahead = [
         entry
         for lane in walk.lanes
+        if allowance is None or allowance.choices(lane)
         for entry in lane.in_order()
         if entry < job.entry and entry[3] is not job
     ]
     if not ahead:
-        return Reason("next", "it fits and starts with the next decision")
+        return Reason("next", "it fits and starts with the next decision", (), "the next decision")
     first = min(ahead)[3]
+    name = first.spec.name
     if first.impatient:
-        text = f"it fits, but {first.spec.name} has lost its patience and would be delayed"
-        return Reason("patience", text, (first.spec.id,), "a longer patience")
-    text = f"it fits, but {first.spec.name} comes first and does not fit yet"
-    return Reason("order", text, tuple(entry[2] for entry in sorted(ahead)[:5]), "skip=true")
+        text = f"it fits, but {name} has lost its patience and would be delayed"
+        unblock = f"the start of {name}, or a longer patience"
+        return Reason("patience", text, (first.spec.id,), unblock)
+    text = f"it fits, but {name} comes first and does not fit yet"
+    blockers = tuple(entry[2] for entry in sorted(ahead)[:5])
+    return Reason("order", text, blockers, f"the start of {name}, or skip=true")
+
+
+def next_to_end(walk: Walk) -> list[Job]:
+    """Running jobs, those believed to end first first."""
+    running = walk.view.running.values()
+    return sorted(running, key=lambda other: (other.time_left(walk.view.now), other.spec.id))
+
+
+def names_of(walk: Walk, jobs: Sequence[int]) -> str:
+    """Jobs by name: `a`, `a and b`, `a, b and 3 more`."""
+    names = [walk.view.jobs[number].spec.name for number in jobs[:3]]
+    if len(jobs) > len(names):
+        return f"{', '.join(names[:2])} and {len(jobs) - 2} more"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _next_to_end(walk: Walk, missing: int) -> tuple[int, ...]:
     """The running jobs believed to end first that together free what is missing."""
-    running = walk.view.running.values()
-    jobs = sorted(running, key=lambda other: (other.time_left(walk.view.now), other.spec.id))
     blockers = []
-    for other in jobs:
+    for other in next_to_end(walk):
         if missing <= 0:
             break
         blockers.append(other.spec.id)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dovetail.core.draft import Draft
 from dovetail.core.lanes import Entry, Lane
@@ -23,16 +23,24 @@ from dovetail.model.job import Job
 from dovetail.model.plan import Action, Reason, Start
 from dovetail.planners.index import Index
 from dovetail.planners.reasons import explain_waiting
+from dovetail.planners.terms import Terms
+
+if TYPE_CHECKING:
+    from dovetail.planners.displacing import Room
+    from dovetail.planners.quotas import Allowance
 
 _new = tuple.__new__
 """Makes a named tuple in half the time of calling its class; for the hot path only."""
 
-Head = tuple[float, Entry, Lane, Iterator[Entry] | None]
+Head = tuple[Any, Entry, Lane, Iterator[Entry] | None]
 """(tenant's rank, entry, its lane, the rest of the lane once it is being walked)"""
 
 
 class Walk(Index):
     """Plans one domain by walking the order of its waiting jobs."""
+
+    #: may some running jobs not be displaced although their nodes are open?
+    guards = False
 
     def plan(self, now: float) -> list[Action]:
         """The actions that turn the present state into the walk's result."""
@@ -66,7 +74,7 @@ class Walk(Index):
             heads = [(0.0, lane.waiting[0], lane, None) for lane in lanes if lane.waiting]
         return heads
 
-    def _prefix(self, entry: Entry, lane: Lane, given: dict[str, Amounts]) -> float:
+    def _prefix(self, entry: Entry, lane: Lane, given: dict[str, Amounts]) -> Any:
         """What is compared before keys, when this plan has given that much to tenants."""
         if self._by_tenant:
             return self.ordering.prefix(lane.tenant, self.view, given)
@@ -79,6 +87,7 @@ class Walk(Index):
         heapify(heads)
         strict, ranked = not self.ordering.skip, self._ranked
         draft = Draft(self.view.cluster, self.placement)
+        terms = self.terms(draft, heads)
         starts: list[Action] = []
         given: dict[str, Amounts] = {}
         while heads:
@@ -87,13 +96,19 @@ class Walk(Index):
                 heappush(heads, (grown, entry, lane, rest))
                 continue
             found = None
-            if lane.size <= draft.cluster.idle:
+            if terms is not None:
+                if not terms.allows(prefix, entry, lane, rest):
+                    continue
+                found = terms.find()
+            elif lane.size <= draft.cluster.idle:
                 found = draft.find(lane.options)
             if found is None:
                 if strict:
                     break
                 continue
             starts.append(Start(entry[2], found))
+            if terms is not None:
+                terms.admit(found)
             if ranked:
                 give(given, lane.tenant, found)
             after = following(lane, rest)
@@ -101,7 +116,32 @@ class Walk(Index):
                 heappush(heads, (self._prefix(after[0], lane, given), *after))
             if heads:
                 draft.take(found)
-        return starts
+        return starts if terms is None else terms.actions(starts)
+
+    def terms(self, draft: Draft, heads: list[Head]) -> Terms | None:
+        """What a walk has to mind besides what is free; None: nothing."""
+        allowance, room = self.allowance(), self.room(draft)
+        if allowance is None and room is None:
+            return None
+        return Terms(self, draft, heads, allowance, room)
+
+    def allowance(self) -> Allowance | None:
+        """What quotas leave; None: there are none."""
+        return None
+
+    def room(self, draft: Draft) -> Room | None:
+        """Who may be displaced for others; None: nobody."""
+        return None
+
+    def displaceable(self, job: Job) -> bool:
+        """May a running job be displaced now? Where nothing can start, that would free nothing."""
+        cluster = self.view.cluster
+        if not cluster.closed and not cluster.limited:
+            return True
+        assert job.virtual is not None
+        nodes = [part.node for part in job.virtual.parts]
+        overdrawn = any(cluster.cpu[node] < 0 or cluster.memory[node] < 0 for node in nodes)
+        return not overdrawn and not any(node in cluster.closed for node in nodes)
 
     def wake_at(self) -> float | None:
         """The next jump of a key or re-ranking, if anybody waits for it."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+IDLE = 0.9
+"""Cores that are busy for more than this share of the time are not partly idle."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
@@ -22,3 +25,10 @@ class Measurement:
     epoch: int = 0
     #: the part of the cores that other programs used meanwhile
     others: float = 0.0
+    #: cores' worth of processor time it took; 0: not known
+    used: float = 0.0
+
+    @property
+    def content(self) -> bool:
+        """Did it leave a part of its cores idle? Where others were on them, that is not known."""
+        return 0 < self.used < (IDLE - self.others) * self.cores

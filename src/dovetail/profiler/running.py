@@ -80,8 +80,8 @@ def measure(command: Sequence[str], cores: int, window: Window) -> Measurement:
     if per_second <= 0:
         raise UserError(f"{command[0]}: made no step in {window.seconds:g} s; give it more seconds")
     epoch = max(report.epoch for report in found)
-    spent = time.monotonic() - begin
-    return Measurement(cores, per_second, noise, meter.memory, spent, epoch, meter.others())
+    spent, used = time.monotonic() - begin, meter.used(found[0].at)
+    return Measurement(cores, per_second, noise, meter.memory, spent, epoch, meter.others(), used)
 
 
 class _Watch:
@@ -156,6 +156,8 @@ class _Meter:
         self.memory = 0.0
         self._process, self._cores = process, cores
         self._used: dict[int, float] = {}
+        #: moments and processor time of all together
+        self._looks: list[tuple[float, float]] = []
         self._begin = self._at = time.monotonic()
         self._busy = self._busy_at = self._busy_seconds()
 
@@ -171,6 +173,15 @@ class _Meter:
             with suppress(psutil.Error):
                 times = each.cpu_times()
                 self._used[each.pid] = times.user + times.system
+        self._looks.append((time.monotonic(), sum(self._used.values())))
+
+    def used(self, since: float) -> float:
+        """Cores' worth of processor time from that moment on; 0: there was too little to see."""
+        looks = [look for look in self._looks if look[0] >= since]
+        if len(looks) < 2:
+            return 0.0
+        (first, before), (last, after) = looks[0], looks[-1]
+        return max(0.0, after - before) / (last - first)
 
     def others(self) -> float:
         """The part of the cores that was used, but not by this family."""

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from statistics import mean, median
 
 from dovetail.model.errors import UserError
-from dovetail.model.profile import Profile
+from dovetail.model.profile import Profile, Surface
 from dovetail.profiler.caching import Dataset, surface
 from dovetail.profiler.curve import drop, expected_error, smoothed
 from dovetail.profiler.measurement import Measurement
 
 GRID_COLUMNS = 11
 """Memory sizes of the full grid: 0, 10, … 100 % of the dataset."""
+MARGIN = 1.2
+"""More than a job used, for what it is to have: work comes in bursts."""
 NOTICED = 0.05
 """Smaller oddities are not worth a notice."""
 
@@ -80,6 +83,7 @@ def compose(
     raw = {each.cores: each.speed for each in measured}
     working = task.working or max(each.memory for each in measured)
     absolute = surface(smoothed(raw), dataset, max(working, 0.001), task.gpus)
+    absolute = _below(absolute, min(measured, key=lambda each: each.cores), task.gpus)
     unit = absolute.at(*task.reference)
     noise = median(each.noise for each in measured)
     profile = Profile(
@@ -98,6 +102,15 @@ def compose(
         noise,
         tuple(_notices(raw, measured)),
     )
+
+
+def _below(absolute: Surface, least: Measurement, gpus: int) -> Surface:
+    """With a level below the fewest cores tried, where a part of those was all it used."""
+    enough = ceil(least.used * MARGIN * 100) / 100
+    if not least.content or enough >= least.cores:
+        return absolute
+    cores, rows = (enough / gpus, *absolute.cores), (absolute.speed[0], *absolute.speed)
+    return Surface(cores, absolute.memory, rows)
 
 
 def _cost(task: Task, measured: Sequence[Measurement], dataset: Dataset | None) -> Cost:

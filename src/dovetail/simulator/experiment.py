@@ -19,6 +19,7 @@ from dovetail.model.cluster import Capabilities, Cluster
 from dovetail.model.costs import Costs
 from dovetail.model.errors import UserError
 from dovetail.model.job import JobSpec
+from dovetail.model.quota import read_quotas
 from dovetail.model.trace import Trace, TraceJob
 from dovetail.placements import PLACEMENTS
 from dovetail.planners import planner_for
@@ -71,6 +72,8 @@ class Replay:
     series: bool = False
     #: what goes wrong: see `simulator.faults`
     faults: str | None = None
+    #: what users and groups may hold at one time: see `model.quota`
+    quotas: str | None = None
 
 
 def replay(settings: Replay, progress: Progress | None = None) -> Run:
@@ -140,11 +143,14 @@ def _compose(
     if isinstance(predictor, Oracle):
         predictor.told = world.truth
     tenancy = _tenancy(settings.partition_by, cluster)
+    quotas = read_quotas(settings.quotas)
 
     def make_planner(view: Cluster) -> Any:
         curves = Curves(view, profiles, plain.span_penalty)
         fallback = ALLOCATORS.create("proportional")
-        return planner_for(view, chosen.ordering(), placement, allocator, costs, curves, fallback)
+        return planner_for(
+            view, chosen.ordering(), placement, allocator, costs, curves, fallback, quotas
+        )
 
     scheduler = Scheduler(cluster, tenancy, make_planner, predictor, speed, costs)
     jobs = _jobs(trace, faults)
@@ -161,6 +167,7 @@ def _compose(
         "costs": {**asdict(costs), "span_penalty": settings.span_penalty},
         "partition_by": settings.partition_by,
         "faults": settings.faults,
+        "quotas": None if quotas is None else str(quotas),
         "seed": settings.seed,
     }
     return simulation, described

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from dovetail.core.holding import occupy
 from dovetail.core.protocols import Bound
 from dovetail.model.allocation import Allocation, allocation_of
 from dovetail.model.cluster import Cluster
@@ -50,7 +51,8 @@ class Partitions:
 
     def bind(self, domain: int, allocation: Allocation) -> Bound | str:
         """Take it from the partition and shift node numbers to the physical ones."""
-        self._views[domain].take(allocation, closed_too=True)
+        # Amounts are checked where they are taken in fact.
+        occupy(self._views[domain], allocation)
         return Bound(_shift(allocation, self._starts[domain]))
 
     def release(self, domain: int, allocation: Allocation) -> None:
@@ -65,7 +67,7 @@ class Partitions:
         """Occupy each part in the partition that owns its node."""
         for part in allocation.parts:
             for view, index in self._owner(part.node):
-                view.take(allocation_of((part._replace(node=index),)), closed_too=True)
+                occupy(view, allocation_of((part._replace(node=index),)))
 
     def free(self, allocation: Allocation) -> None:
         """Free each part in the partition that owns its node."""

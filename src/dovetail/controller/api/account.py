@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, status
+from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from dovetail.controller.api.cluster import Done
 from dovetail.controller.api.people import Active, Person, Role
+from dovetail.controller.api.refusing import Refused
 from dovetail.controller.api.service import Served
 from dovetail.controller.api.tasks import Duration, Name
 from dovetail.model import amounts
@@ -36,15 +37,15 @@ class Made:
     token: str
 
 
-@router.post("", status_code=status.HTTP_201_CREATED)
+@router.post("", status_code=201)
 async def make(wish: Wish, person: Active, service: Served) -> Made:
     """Make a token."""
     owner = wish.owner or person.name
-    lesser = wish.role is Role.READER or (wish.role is Role.USER and owner == person.name)
-    if person.role is not Role.ADMIN and not (lesser and owner == person.name):
-        raise HTTPException(
-            status.HTTP_403_FORBIDDEN, "only an admin makes tokens for others, or for admins"
-        )
+    if person.role is not Role.ADMIN:
+        if owner != person.name or wish.role is Role.ADMIN:
+            raise Refused(403, "only an admin makes tokens for others, or for admins")
+        if person.by_token:
+            raise Refused(403, "a token makes no tokens: ask on the machine itself, or an admin")
     lasts = amounts.duration(wish.lasts)
     return Made(service.tokens.make(owner, wish.role, service.wall(), lasts, wish.note))
 
@@ -67,4 +68,4 @@ async def revoke(
 
 def _mine(token: Token, person: Person) -> None:
     if not person.owns(token.owner):
-        raise HTTPException(status.HTTP_403_FORBIDDEN, "this token belongs to somebody else")
+        raise Refused(403, "this token belongs to somebody else")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from fastapi import FastAPI, HTTPException, Request
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from starlette.exceptions import HTTPException as RawHTTPException
+from starlette.exceptions import HTTPException
 
 from dovetail import __version__
-from dovetail.controller.api import account, cluster, history, jobs
-from dovetail.controller.api.limits import BodyLimit
+from dovetail.controller.api import account, cluster, explained, feed, history, jobs, series
+from dovetail.controller.api.door import Door
 from dovetail.controller.api.people import Doorkeeper
+from dovetail.controller.api.refusing import Refused
 from dovetail.controller.api.service import Service
-from dovetail.model.errors import UserError
+from dovetail.model.errors import Missing, Unavailable, UserError
 
 VERSION = "v1"
 SAID = {
@@ -24,48 +23,71 @@ SAID = {
         401: "Nobody we know.",
         403: "Not allowed.",
         404: "Not there.",
+        408: "Too slow.",
         409: "Not possible now.",
         413: "Too large.",
         422: "A field was wrong.",
         429: "Too much.",
+        503: "The controller is ending.",
     }.items()
 }
+CODES = {Missing: 404, Unavailable: 503}
+"""Of sentences that are not about a wrong request; all others are 400."""
 
 
 def make_app(service: Service, keeper: Doorkeeper) -> FastAPI:
     """All verbs on one service."""
     app = FastAPI(
-        title="Dovetail", version=__version__, openapi_url=f"/{VERSION}/openapi.json", docs_url=None
+        title="Dovetail",
+        version=__version__,
+        openapi_url=f"/{VERSION}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
     )
-    app.state.service, app.state.keeper = service, keeper
-    for module in (jobs, history, cluster, account):
+    app.state.service = service
+    series.attach(app, service, feed.attach(app, service, keeper))
+    for module in (jobs, history, cluster, account, feed, series, explained):
         app.include_router(module.router, prefix=f"/{VERSION}", responses=SAID)  # type: ignore[arg-type]
+    app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(UserError, _wrong)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(RawHTTPException, _refused)
-    app.add_middleware(BodyLimit)
+    app.add_exception_handler(HTTPException, _unknown)
+    app.add_exception_handler(Exception, _broken)
+    app.add_middleware(Door, keeper=keeper)
     return app
 
 
-def _answer(code: int, sentence: str, headers: Any = None) -> JSONResponse:
-    return JSONResponse({"error": sentence}, code, headers)
+def _refused(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, Refused)
+    return error.answer()
 
 
 def _wrong(_: Request, error: Exception) -> JSONResponse:
-    missing = str(error).startswith("there is no ")
-    return _answer(404 if missing else 400, str(error))
+    code = next((code for kind, code in CODES.items() if isinstance(error, kind)), 400)
+    return Refused(code, str(error)).answer()
 
 
-def _refused(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, HTTPException | RawHTTPException)
-    return _answer(error.status_code, str(error.detail), error.headers)
+def _unknown(_: Request, error: Exception) -> JSONResponse:
+    """What the framework itself refuses: unknown paths, methods, bodies that are no JSON."""
+    assert isinstance(error, HTTPException)
+    answer = Refused(error.status_code, str(error.detail)).answer()
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+def _broken(_: Request, error: Exception) -> JSONResponse:
+    """A defect of ours; the log has it."""
+    return Refused(500, "something is wrong with the controller; its log says what").answer()
 
 
 def _invalid(_: Request, error: Exception) -> JSONResponse:
     """The first field that is wrong, in one sentence."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    where = ".".join(str(step) for step in first["loc"] if step not in ("body", "query", "path"))
+    # Names of types that were tried are no part of where it is.
+    steps = [
+        str(step) for step in first["loc"][1:] if str(step).isidentifier() or type(step) is int
+    ]
     said = str(first["msg"]).removeprefix("Value error, ")
-    sentence = f"{where}: {said}" if where else said
-    return _answer(422, sentence.encode("utf-8", "replace").decode())
+    where = ".".join(steps)
+    return Refused(422, f"{where}: {said}" if where else said).answer()

@@ -5,17 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from pydantic import Field
 
 from dovetail import __version__
 from dovetail.controller import reading
+from dovetail.controller.api.history import Since
 from dovetail.controller.api.people import Admin, Anyone
 from dovetail.controller.api.service import Served
 from dovetail.controller.commands import Drain, Undrain
 from dovetail.controller.usage import usage_by_user
 from dovetail.model.cluster import VIRTUAL
 from dovetail.model.live import About, Machine, Usage
+
+LONGEST = 45.0
+"""Seconds jobs have to end before the controller does."""
 
 router = APIRouter(tags=["cluster"])
 
@@ -25,6 +29,13 @@ class Done:
     """It was done."""
 
     done: bool = True
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The controller ends, and so many jobs were given up."""
+
+    stopped: int
 
 
 @router.get("/about")
@@ -66,14 +77,15 @@ async def touch(
 async def usage(
     person: Anyone,
     service: Served,
-    since: Annotated[float, Query(ge=0, lt=2**40)] = 0.0,
+    since: Since = 0.0,
 ) -> list[Usage]:
     """GPU time, CPU time and jobs by user since a moment of wall time."""
     return usage_by_user(service.controller, since)
 
 
 @router.post("/end")
-async def end(person: Admin, service: Served) -> Done:
-    """End the controller; jobs go on running."""
+async def end(person: Admin, service: Served, stop_jobs: bool = False) -> Ended:
+    """End the controller; jobs go on running, or those that run are given up first."""
+    stopped = await service.stop_jobs(LONGEST) if stop_jobs else 0
     service.end()
-    return Done()
+    return Ended(stopped)

@@ -6,27 +6,42 @@ import asyncio
 from dataclasses import replace
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, HTTPException, Query, status
+from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from dovetail.controller import hiding, reading
 from dovetail.controller.api.people import Active, Anyone, Person, account, groups_of
+from dovetail.controller.api.refusing import Refused
 from dovetail.controller.api.service import Served, Service
 from dovetail.controller.api.tasks import Task, is_array, submissions
-from dovetail.controller.commands import Accepted, Cancel, Hold, Release, Requeue, Submit
+from dovetail.controller.commands import (
+    Accepted,
+    Cancel,
+    Hold,
+    Release,
+    Requeue,
+    Submit,
+    SubmitAll,
+)
 from dovetail.controller.finding import Filter, resolve
-from dovetail.controller.forecast import forecast
+from dovetail.controller.forecast import Forecasting
 from dovetail.controller.logs import piece
 from dovetail.controller.submission import Submission
 from dovetail.model.live import Description, Detail, Forecast, Page, Piece, Receipt, Told
 
 MOST_TASKS = 10_000
+MOST_SHOWN = 1000
+"""Jobs in one answer: while it is made, nothing else is done."""
+MOST_WAITS = 100_000
+"""Jobs waited for, over all jobs of a task."""
 LONGEST_WAIT = 60.0
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 Reference = Annotated[str, Field(max_length=40)]
 """A job (`12`), a member of an array (`12.3`), or an array."""
+Limit = Annotated[int, Query(ge=1, le=MOST_SHOWN)]
+After = Annotated[int, Query(ge=0, lt=2**62, description="The last job of the page before.")]
 
 
 class Order(BaseModel):
@@ -46,37 +61,43 @@ class Receipts(BaseModel):
 # ---- submitting -----------------------------------------------------------------------------
 
 
-@router.post("", status_code=status.HTTP_201_CREATED)
+@router.post("", status_code=201)
 async def submit(order: Order, person: Active, service: Served) -> Receipts:
-    """Run these; answered once they are on disk."""
-    made = [_submissions(task, person, service) for task in order.tasks]
-    _check_room(sum(map(len, made)), person, service)
-    tasks = zip(order.tasks, made, strict=True)
-    asked = [service.controller.ask(Submit(tuple(each), is_array(task))) for task, each in tasks]
-    accepted = await asyncio.gather(*asked)
+    """Run all of these or none; answered once they are on disk."""
+    orders = [
+        Submit(tuple(_submissions(task, person, service)), is_array(task)) for task in order.tasks
+    ]
+    _check_room(sum(len(each.submissions) for each in orders), person, service)
+    accepted = await service.controller.ask(SubmitAll(tuple(orders)))
     return Receipts(tasks=[_receipt(service, one) for one in accepted])
 
 
 @router.post("/forecast")
 async def preview(task: Task, person: Active, service: Served) -> Forecast:
     """Where and when it would run, without submitting it."""
-    made = _submissions(task, person, service)
-    return forecast(service.controller, made)
+    asked = _submissions(task, person, service)
+    async with service.looking_ahead:
+        question = Forecasting(service.controller, asked)
+        return await asyncio.to_thread(question.answer)
 
 
 def _submissions(task: Task, person: Person, service: Service) -> list[Submission]:
     run_as = account(person.name) if service.as_owner and person.name != "root" else None
     mine = groups_of(person.name) if service.groups else frozenset()
     tenant = next((group for group in service.groups if group in mine), "")
-    return [replace(each, tenant=tenant) for each in submissions(task, person.name, run_as)]
+    after = [job for named in task.after for job in resolve(service.controller, str(named))]
+    made = submissions(task, person.name, run_as)
+    if len(after) * len(made) > MOST_WAITS:
+        raise Refused(422, f"{len(made):,} jobs that wait for {len(after):,} others are too many")
+    return [replace(each, tenant=tenant, after=tuple(after)) for each in made]
 
 
 def _check_room(coming: int, person: Person, service: Service) -> None:
     roster, limits = service.controller.roster, service.limits
-    mine = reading.counted(service.controller, Filter(person.name))
+    mine = roster.owned[person.name]
     if len(roster) + coming > limits.queue or mine + coming > limits.queue_per_user:
-        raise HTTPException(
-            status.HTTP_429_TOO_MANY_REQUESTS,
+        raise Refused(
+            429,
             f"the queue is full: {mine:,} of your jobs have not ended, "
             f"{limits.queue_per_user:,} are possible, and {limits.queue:,} of all users",
         )
@@ -84,8 +105,11 @@ def _check_room(coming: int, person: Person, service: Service) -> None:
 
 def _receipt(service: Service, accepted: Accepted) -> Receipt:
     # All jobs of a task ask for the same: if one can never run, none can.
-    first = reading.describe(service.controller, accepted.jobs[0])
-    return Receipt(accepted.jobs, accepted.array, first.state, first.reason)
+    first = accepted.jobs[0]
+    if live := service.controller.roster.get(first):
+        return Receipt(accepted.jobs, accepted.array, live.state, "")
+    over = reading.describe(service.controller, first)
+    return Receipt(accepted.jobs, accepted.array, over.state, over.reason)
 
 
 # ---- looking --------------------------------------------------------------------------------
@@ -99,13 +123,10 @@ async def queue(
     state: str | None = None,
     reasons: bool = False,
     name: str | None = None,
-    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
-    after: Annotated[int, Query(ge=0, lt=2**62)] = 0,
+    limit: Limit = MOST_SHOWN,
+    after: After = 0,
 ) -> Page:
-    """Jobs that have not ended, in order of submission; reasons cost time.
-
-    A page begins after the last job of the one before.
-    """
+    """Jobs that have not ended, in order of submission; reasons cost time."""
     where = Filter(owner, state, name)
     found = reading.listed(
         service.controller, reasons=reasons, where=where, after=after, limit=limit
@@ -119,7 +140,7 @@ async def show(
     reference: Reference,
     person: Anyone,
     service: Served,
-    wait: Annotated[float, Query(ge=0, le=LONGEST_WAIT)] = 0.0,
+    wait: Annotated[float, Query(ge=0, le=LONGEST_WAIT, allow_inf_nan=False)] = 0.0,
 ) -> Detail:
     """One job; with `wait`, not before it has ended or so many seconds have passed."""
     number = _one(reference, service)
@@ -133,10 +154,16 @@ async def show(
 
 
 @router.get("/{reference}/members")
-async def members(reference: Reference, person: Anyone, service: Served) -> list[Description]:
-    """The jobs of an array."""
-    found = resolve(service.controller, reference)
-    return [shown(reading.describe(service.controller, job), person) for job in found]
+async def members(
+    reference: Reference,
+    person: Anyone,
+    service: Served,
+    limit: Limit = MOST_SHOWN,
+    after: After = 0,
+) -> list[Description]:
+    """The jobs of an array, in order; of a job, itself."""
+    found = [job for job in resolve(service.controller, reference) if job > after][:limit]
+    return [shown(job, person) for job in reading.described(service.controller, found)]
 
 
 @router.get("/{reference}/log")
@@ -150,31 +177,40 @@ async def log(
 ) -> Piece:
     """What it wrote after the cursor, or its last lines. Attempt 0 is the latest."""
     number = _one(reference, service)
-    _own(service, number, person)
+    _check_owner(service, number, person)
     return piece(service.controller, number, attempt, cursor, tail)
 
 
 # ---- touching -------------------------------------------------------------------------------
 
 
+@router.post("/{reference}/requeue")
+async def requeue(reference: Reference, person: Active, service: Served) -> Told:
+    """Run a job again, or those of an array that do not wait already."""
+    found, roster = _theirs(reference, person, service), service.controller.roster
+    if len(found) > 1:
+        found = [job for job in found if job not in roster or roster[job].run is not None]
+    if not found:
+        raise Refused(409, f"all jobs of {reference} wait already")
+    coming = sum(job not in roster for job in found)
+    _check_room(coming, person, service)
+    new = await service.controller.ask(Requeue(tuple(found)))
+    return Told(tuple(found), tuple(new))
+
+
 @router.post("/{reference}/{verb}")
 async def touch(
     reference: Reference,
-    verb: Literal["cancel", "hold", "release", "requeue"],
+    verb: Literal["cancel", "hold", "release"],
     person: Active,
     service: Served,
 ) -> Told:
     """Do something to a job or to all live members of an array."""
-    found = resolve(service.controller, reference)
-    for number in found:
-        _own(service, number, person)
+    found = _theirs(reference, person, service)
     live = tuple(number for number in found if number in service.controller.roster)
-    if verb == "requeue":
-        new = await service.controller.ask(Requeue(tuple(found)))
-        return Told(tuple(found), tuple(new))
     if not live:
         what = f"job {reference} has" if len(found) == 1 else f"all jobs of {reference} have"
-        raise HTTPException(status.HTTP_409_CONFLICT, f"{what} ended already")
+        raise Refused(409, f"{what} ended already")
     await service.controller.ask(TOUCH[verb](live))
     return Told(live)
 
@@ -186,29 +222,35 @@ TOUCH: dict[str, type[Cancel] | type[Hold] | type[Release]] = {
 }
 
 
+def _theirs(reference: str, person: Person, service: Service) -> list[int]:
+    """The jobs somebody means and may touch; an array has one owner."""
+    found = resolve(service.controller, reference)
+    _check_owner(service, found[0], person)
+    return found
+
+
 def _one(reference: str, service: Service) -> int:
     found = resolve(service.controller, reference)
     if len(found) != 1:
-        raise HTTPException(
-            status.HTTP_409_CONFLICT,
-            f"{reference} is an array of {len(found)} jobs; name one of them: {reference}.0",
+        raise Refused(
+            409, f"{reference} is an array of {len(found)} jobs; name one of them: {reference}.0"
         )
     return found[0]
 
 
-def _own(service: Service, number: int, person: Person) -> None:
-    owner = reading.describe(service.controller, number).owner
+def _check_owner(service: Service, number: int, person: Person) -> None:
+    owner = reading.owner_of(service.controller, number)
     if not person.owns(owner):
-        raise HTTPException(
-            status.HTTP_403_FORBIDDEN, f"job {number} belongs to {owner}, and you are {person.name}"
-        )
+        raise Refused(403, f"job {number} belongs to {owner}, and you are {person.name}")
 
 
 def shown(job: Description, person: Person) -> Description:
-    """Others see that a job is there, not what it does."""
+    """Others see that a job is there and why it waits, not what it does or how it failed."""
     if person.owns(job.owner):
-        return replace(job, command=hiding.redacted(job.command))
-    return replace(job, command=(), reason="" if job.ended else job.reason)
+        command = hiding.redacted(job.command)
+        return job if command == job.command else replace(job, command=command)
+    private = job.ended is not None or job.failures > 0
+    return replace(job, command=(), reason="" if private else job.reason)
 
 
 def _detail(service: Service, number: int, person: Person) -> Detail:

@@ -15,12 +15,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
 
-from fastapi import Depends, HTTPException, Request, status
+from fastapi import Depends, Request
 
+from dovetail.controller.api.refusing import Refused
 from dovetail.controller.tokens import Tokens
 from dovetail.model.errors import UserError
 
-SCHEME = "Bearer "
+SCHEME = "bearer"
 
 
 class Role(StrEnum):
@@ -37,6 +38,8 @@ class Person:
 
     name: str
     role: Role
+    #: who came with a token makes no other, or one that expires would live on in it
+    by_token: bool = False
 
     def owns(self, owner: str) -> bool:
         """May they touch what belongs to this owner?"""
@@ -54,7 +57,13 @@ class Doorkeeper:
     #: the user the controller runs as
     uid: int = field(default_factory=os.geteuid)
 
-    def local(self, uid: int) -> Person:
+    def recognise(self, uid: int | None, header: str | None) -> Person:
+        """Whoever asks; a token counts for more than the socket's other end."""
+        if header is None and uid is not None:
+            return self._local(uid)
+        return self._bearer(header or "")
+
+    def _local(self, uid: int) -> Person:
         """The person at the other end of the socket."""
         name = user_name(uid)
         if uid in (0, self.uid) or name in self.admins:
@@ -62,42 +71,34 @@ class Doorkeeper:
         if self.uid != 0:
             # Their jobs would run as somebody else.
             owner = user_name(self.uid)
-            raise _refused(
+            raise Refused(
+                403,
                 f"this controller belongs to {owner} and runs jobs as {owner}; ask for a token",
-                status.HTTP_403_FORBIDDEN,
             )
         return Person(name, Role.USER)
 
-    def bearer(self, header: str) -> Person:
+    def _bearer(self, header: str) -> Person:
         """The person who brings a token."""
-        if not header.startswith(SCHEME):
-            raise _refused("a token is needed: set DOVETAIL_TOKEN")
-        found = self.tokens.holder(header.removeprefix(SCHEME).strip(), self.wall())
+        scheme, _, text = header.partition(" ")
+        if scheme.lower() != SCHEME:
+            raise Refused(401, "a token is needed: set DOVETAIL_TOKEN")
+        found = self.tokens.holder(text.strip(), self.wall())
         if isinstance(found, str):
-            raise _refused(found)
-        return Person(found.owner, Role(found.role))
-
-
-def _refused(sentence: str, code: int = status.HTTP_401_UNAUTHORIZED) -> HTTPException:
-    headers = {"WWW-Authenticate": "Bearer"} if code == status.HTTP_401_UNAUTHORIZED else None
-    return HTTPException(code, sentence, headers)
+            raise Refused(401, found)
+        return Person(found.owner, Role(found.role), by_token=True)
 
 
 def somebody(request: Request) -> Person:
-    """Whoever asks; a token counts for more than the socket's other end."""
-    keeper: Doorkeeper = request.app.state.keeper
-    header = request.headers.get("authorization")
-    uid: int | None = getattr(request.state, "peer", None)
-    if header is None and uid is not None:
-        return keeper.local(uid)
-    return keeper.bearer(header or "")
+    """Whoever was let in."""
+    person: Person = request.state.person
+    return person
 
 
 def somebody_active(request: Request) -> Person:
     """Somebody who may change something."""
     person = somebody(request)
     if person.role is Role.READER:
-        raise HTTPException(status.HTTP_403_FORBIDDEN, "a reader may only look")
+        raise Refused(403, "a reader may only look")
     return person
 
 
@@ -105,7 +106,7 @@ def somebody_in_charge(request: Request) -> Person:
     """An admin."""
     person = somebody(request)
     if person.role is not Role.ADMIN:
-        raise HTTPException(status.HTTP_403_FORBIDDEN, "only an admin may do this")
+        raise Refused(403, "only an admin may do this")
     return person
 
 
@@ -127,8 +128,6 @@ def account(name: str) -> tuple[int, int]:
     try:
         found = pwd.getpwnam(name)
     except KeyError:
-        if name.isdecimal():
-            return int(name), int(name)
         raise UserError(f"no account named {name!r} on this machine to run jobs as") from None
     return found.pw_uid, found.pw_gid
 

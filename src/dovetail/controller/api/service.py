@@ -6,12 +6,13 @@ The bell lets requests wait until something was decided, instead of asking again
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
 from fastapi import Depends, Request
 
+from dovetail.controller.commands import Cancel, Drain, Undrain
 from dovetail.controller.loop import Controller
 from dovetail.controller.tokens import Tokens
 from dovetail.model.event import Event
@@ -62,11 +63,17 @@ class Service:
     #: groups that have a quota: the first one somebody is in is where their jobs count
     groups: tuple[str, ...] = ()
     bell: Bell = field(default_factory=Bell)
+    #: looking ahead is work: one question at a time
+    looking_ahead: asyncio.Lock = field(default_factory=asyncio.Lock)
     #: told of every decision
     watchers: list[Watcher] = field(default_factory=list)
+    #: what runs beside the controller as long as it is served, and is cancelled with it
+    beside: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     #: lets the servers end
     stop: Callable[[], None] = lambda: None
     ending: bool = False
+    #: nodes that were drained only to stop what ran there
+    emptied: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.controller.watch = self._decided
@@ -81,6 +88,26 @@ class Service:
         self.ending = True
         self.bell.ring()
         self.stop()
+
+    async def stop_jobs(self, patience: float) -> int:
+        """Give up what runs, and let nothing start in its place; how many were given up."""
+        controller, cluster = self.controller, self.controller.scheduler.cluster
+        nodes = enumerate(cluster.nodes)
+        self.emptied = tuple(node.name for at, node in nodes if at not in cluster.closed)
+        await asyncio.gather(*(controller.ask(Drain(name)) for name in self.emptied))
+        active = [live.id for live in controller.roster.values() if live.run is not None]
+        if active:
+            await controller.ask(Cancel(tuple(active)))
+        until = controller.time.now() + patience
+        while controller.roster.keys() & active and controller.time.now() < until:
+            await self.bell.wait(until - controller.time.now())
+        return len(active)
+
+    def farewell(self) -> None:
+        """Let the controller end, with all nodes as they were: the next one starts what waits."""
+        for name in self.emptied:
+            self.controller.post(Undrain(name))
+        self.controller.end(act=not self.emptied)
 
     def wall(self) -> float:
         """The time people read."""

@@ -7,7 +7,9 @@ what the controller takes; a field that makes no sense is one sentence.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -20,8 +22,10 @@ from dovetail.model.request import WHOLE, Request, gang
 
 MOST_MEMBERS = 10_000
 WORDS = 4096
-TEXT = 128 * 1024
-"""What the kernel takes as one argument."""
+TEXT = 128 * 1024 - 1
+"""Bytes that the kernel takes as one argument."""
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 def _checked(check: Callable[[Any], Any]) -> Any:
@@ -39,13 +43,17 @@ def _checked(check: Callable[[Any], Any]) -> Any:
 
 def _plain(text: str) -> str:
     """Text that a command line, an environment and a data base can hold."""
-    if "\0" in text or any("\ud800" <= sign <= "\udfff" for sign in text):
-        raise ValueError("text with NUL or broken characters cannot be used")
+    try:
+        broken = "\0" in text or len(text.encode()) > TEXT
+    except UnicodeEncodeError:
+        broken = True
+    if broken:
+        raise ValueError(f"text has at most {TEXT:,} bytes, without NUL or broken characters")
     return text
 
 
 def _line(text: str) -> str:
-    if any(not sign.isprintable() for sign in text):
+    if not text.isprintable():
         raise ValueError("a name is one line of printable text")
     return text
 
@@ -66,6 +74,7 @@ Cores = Annotated[Number | Text | None, _checked(amounts.cores)]
 Memory = Annotated[Number | Text | None, _checked(amounts.memory)]
 Priority = Annotated[Number | Text, _checked(amounts.priority)]
 Id = Annotated[int, Field(ge=1, lt=2**53)]
+Member = Annotated[str, Field(pattern=r"^[0-9]{1,15}(\.[0-9]{1,15})?$")]
 
 
 class Task(BaseModel):
@@ -87,8 +96,8 @@ class Task(BaseModel):
     time_limit: Duration | None = Field(None, description="Of running; then it is ended.")
     estimate: Duration | None = Field(None, description="How long its owner thinks it takes.")
     retries: Annotated[int, Field(ge=0, le=1000)] = 0
-    after: Annotated[list[Id], Field(max_length=1000)] = Field(
-        [], description="Jobs that must be done first."
+    after: Annotated[list[Id | Member], Field(max_length=1000)] = Field(
+        [], description="Jobs, arrays, or members of arrays (12.3) that must be done first."
     )
     after_any: bool = Field(False, description="They only need to have ended.")
     directory: Text = "/"
@@ -97,10 +106,12 @@ class Task(BaseModel):
     model: Name = Field("", description="Key of its sensitivity profile.")
     group: Name = Field("", description="Jobs of one group are expected to be alike.")
     resumable: bool = Field(False, description="It can checkpoint and come back.")
-    grace: Annotated[float, Field(ge=0, le=3600)] = 30.0
+    grace: Annotated[Number, Field(ge=0, le=3600)] = 30.0
     on_reboot: Literal["requeue", "fail"] = "requeue"
     held: bool = False
-    array: Name | None = Field(None, description="10 is members 0 to 9; 1-4,7 is what it says.")
+    array: Id | Name | None = Field(
+        None, description="10 is members 0 to 9; 1-4,7 is what it says."
+    )
     sweep: Annotated[dict[Name, list[Text | Number | bool]], Field(max_length=20)] = Field(
         default_factory=dict, description="A job for each combination of these values."
     )
@@ -119,7 +130,7 @@ class Task(BaseModel):
 
 
 def submissions(task: Task, owner: str, run_as: tuple[int, int] | None) -> list[Submission]:
-    """One for each job of the task, in order."""
+    """One for each job of the task, in order; whom they wait for must still be found out."""
     members = _members(task)
     plain = _submission(task, owner, run_as)
     if not members:
@@ -133,7 +144,8 @@ def is_array(task: Task) -> bool:
 
 
 def _submission(task: Task, owner: str, run_as: tuple[int, int] | None) -> Submission:
-    shown, secrets = hiding.split(task.environment)
+    named = {name: text for name, text in task.environment.items() if name not in task.secrets}
+    shown, secrets = hiding.split(named)
     return Submission(
         command=tuple(task.command),
         request=task.request,
@@ -152,7 +164,6 @@ def _submission(task: Task, owner: str, run_as: tuple[int, int] | None) -> Submi
         grace=task.grace,
         run_as=run_as,
         held=task.held,
-        after=tuple(task.after),
         after_any=task.after_any,
         time_limit=None if task.time_limit is None else amounts.duration(task.time_limit),
         on_reboot=task.on_reboot,
@@ -164,7 +175,7 @@ def _members(task: Task) -> list[tuple[int, dict[str, str]]]:
     if task.array is not None and task.sweep:
         raise UserError("give an array or a sweep, not both")
     if task.array is not None:
-        return [(index, {}) for index in amounts.indices(task.array, MOST_MEMBERS)]
+        return [(index, {}) for index in amounts.indices(str(task.array), MOST_MEMBERS)]
     count = 1 if task.sweep else 0
     for name, values in task.sweep.items():
         if not name.isidentifier() or not values:
@@ -191,11 +202,9 @@ def _member(plain: Submission, index: int, given: Mapping[str, str]) -> Submissi
     command = tuple(_filled(word, words) for word in plain.command)
     variables = {name.upper(): value for name, value in given.items()}
     environment = {**plain.environment, **variables}
-    fields = {**vars(plain), "command": command, "environment": environment, "index": index}
-    return Submission(**fields)
+    return replace(plain, command=command, environment=environment, index=index)
 
 
 def _filled(word: str, values: Mapping[str, str]) -> str:
-    for name, value in values.items():
-        word = word.replace("{" + name + "}", value)
-    return word
+    """All at once: a value that looks like a placeholder is none."""
+    return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), word)

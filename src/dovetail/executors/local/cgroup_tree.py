@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from dovetail.executors.local.mechanism import write
+from dovetail.executors.local.mechanism import counted, read, write
 
 TRIAL = "trial"
 
@@ -42,6 +42,14 @@ def own_folders(mount: Path, controller: str) -> list[Path]:
         # In a container the path may be told as seen from outside.
         return [mount]
     return [folder, *(above for above in folder.parents if above.is_relative_to(mount))]
+
+
+def in_use(folder: Path, total: str, droppable: Sequence[str]) -> int | None:
+    """Bytes of a group without what its statistics say could be dropped; None: it does not say."""
+    current = read(folder / total)
+    if not current.isdecimal():
+        return None
+    return max(0, int(current) - sum(counted(folder / "memory.stat", name) for name in droppable))
 
 
 def lets_in(door: Path) -> bool:

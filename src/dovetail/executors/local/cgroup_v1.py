@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from dovetail.executors.local.cgroup_tree import TRIAL, cut, lets_in, mounts, own_folders
+from dovetail.executors.local.cgroup_tree import TRIAL, cut, in_use, lets_in, mounts, own_folders
 from dovetail.executors.local.mechanism import Ability, counted, listed, read, write
 from dovetail.executors.local.processes import send
 
@@ -159,6 +159,19 @@ def own_memory() -> int | None:
     """Bytes this process may use; None: not limited."""
     limits = [int(read(f / "memory.limit_in_bytes") or UNLIMITED) for f in _folders("memory")]
     return min((limit for limit in limits if limit < UNLIMITED), default=None)
+
+
+def own_use() -> int | None:
+    """Bytes in use where this process is limited, what the kernel could drop left out."""
+
+    def limit(folder: Path) -> int:
+        return int(read(folder / "memory.limit_in_bytes") or UNLIMITED)
+
+    tightest = min(_folders("memory"), key=limit, default=None)
+    if tightest is None or limit(tightest) >= UNLIMITED:
+        return None
+    cache = ("total_active_file", "total_inactive_file")
+    return in_use(tightest, "memory.usage_in_bytes", cache)
 
 
 def _folders(controller: str) -> list[Path]:

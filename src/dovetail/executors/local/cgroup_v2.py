@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from dovetail.executors.local.cgroup_tree import TRIAL, cut, lets_in, mounts, own_folders
+from dovetail.executors.local.cgroup_tree import TRIAL, cut, in_use, lets_in, mounts, own_folders
 from dovetail.executors.local.mechanism import Ability, counted, listed, read, write
 from dovetail.executors.local.processes import send
 
@@ -152,6 +152,15 @@ def own_memory() -> int | None:
     """Bytes this process may use; None: not limited."""
     limits = [read(folder / "memory.max") for folder in _folders()]
     return min((int(limit) for limit in limits if limit.isdecimal()), default=None)
+
+
+def own_use() -> int | None:
+    """Bytes in use where this process is limited, what the kernel could drop left out."""
+    limited = [folder for folder in _folders() if read(folder / "memory.max").isdecimal()]
+    if not limited:
+        return None
+    tightest = min(limited, key=lambda folder: int(read(folder / "memory.max")))
+    return in_use(tightest, "memory.current", ("active_file", "inactive_file"))
 
 
 def _folders() -> list[Path]:

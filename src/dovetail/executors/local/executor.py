@@ -19,21 +19,32 @@ from typing import Any
 
 from dovetail.executors.local import shim as shim_module
 from dovetail.executors.local.cores import Cores
-from dovetail.executors.local.fences import Entry, Fences, Usage, find
-from dovetail.executors.local.folders import Folder, folder_of
+from dovetail.executors.local.fences import Entry, Fences, find
+from dovetail.executors.local.folders import Folder, folder_of, remove
 from dovetail.executors.local.machine import Machine, detect
 from dovetail.executors.local.mechanism import Limits
 from dovetail.executors.local.processes import Identity, identify
 from dovetail.executors.local.run import Run
 from dovetail.executors.local.surroundings import client_folder, surroundings
-from dovetail.executors.protocol import Attempt, Ended, Launch, Report, Running
+from dovetail.executors.protocol import (
+    Attempt,
+    Ended,
+    Executor,
+    Launch,
+    Report,
+    Running,
+    Usage,
+    Use,
+)
 from dovetail.model.allocation import NOTHING, Allocation, Difference, Part, allocation_of, classify
 from dovetail.model.cluster import Capabilities, Node
 from dovetail.model.errors import UserError
 
+STAND_IN = "CPU (it stands in for virtual GPUs)"
 
-class Local:
-    """An `Executor` for the machine it runs on."""
+
+class Local(Executor):
+    """The engine for the machine it runs on."""
 
     def __init__(
         self,
@@ -67,6 +78,10 @@ class Local:
         """What is enforced, and how."""
         return self.fences.describe()
 
+    def forget(self, attempts: Sequence[Attempt]) -> None:
+        """Remove the folders of attempts that are over."""
+        remove(self._data, attempts)
+
     def logs(self, attempt: Attempt) -> Sequence[Path]:
         """What an attempt wrote, oldest file first."""
         return folder_of(self._data, attempt).logs()
@@ -77,13 +92,30 @@ class Local:
         return None if run is None else self.fences.usage(run.key)
 
     def used_by_others(self) -> Allocation:
-        """The devices that processes other than our jobs compute on."""
+        """Devices that processes other than our jobs compute on, and memory beyond our jobs'."""
         ours = [pid for run in self._runs.values() for pid in self.fences.members(run.key)]
         held = 0
         for run in self._runs.values():
             held |= _devices(run.allocation)
         mask = self.machine.used_by_others(ours, held)
-        return allocation_of((Part(0, mask),)) if mask else NOTHING
+        used = sum(self.fences.usage(run.key).memory for run in self._runs.values())
+        memory = min(self.machine.memory_of_others(used), self.machine.node.memory or 0)
+        return allocation_of((Part(0, mask, 0, memory),)) if mask or memory else NOTHING
+
+    def uses(self) -> Mapping[Attempt, Use]:
+        """Of real GPUs what the driver says; for virtual ones the CPU stands in."""
+        found = {}
+        for run in self._runs.values():
+            if run.runs and (use := self._use(run)) is not None:
+                found[run.attempt] = use
+        return found
+
+    def _use(self, run: Run) -> Use | None:
+        if self.machine.gpus:
+            percent = self.machine.utilisation(_devices(run.allocation))
+            return None if percent is None else Use(percent)
+        percent = run.busy(self._clock(), self.fences.usage(run.key).cpu_seconds)
+        return None if percent is None else Use(percent, STAND_IN)
 
     def start(self, launch: Launch) -> None:
         """Start an attempt; reported as running, or as ended if it could not be started."""

@@ -16,6 +16,7 @@ from dovetail.executors.local.cgroup_v2 import Unified
 from dovetail.executors.local.mechanism import Ability, Limits, Mechanism
 from dovetail.executors.local.processes import Identity
 from dovetail.executors.local.unfenced import Unfenced
+from dovetail.executors.protocol import Usage
 
 
 class Entry(NamedTuple):
@@ -25,14 +26,6 @@ class Entry(NamedTuple):
     doors: list[str]
     #: cores to set by affinity; empty: a control group does it
     cores: list[int]
-
-
-class Usage(NamedTuple):
-    """What an attempt takes."""
-
-    cpu_seconds: float
-    #: bytes
-    memory: int
 
 
 class Fences:

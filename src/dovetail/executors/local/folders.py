@@ -4,6 +4,7 @@
         launch.json  state.json  claim  log  log.1 ...
         job/                           of the job's owner, who alone may write here
             progress  checkpoint
+    <data>/jobs/<job>/                 of the job's owner: the same for all its attempts
 
 Where jobs belong to others than the controller, only `job/` is theirs: what a root process signals
 and replaces must not be up to them. Paths are made of numbers alone.
@@ -13,7 +14,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +54,11 @@ class Folder:
         """Its existence asks the job to save itself."""
         return self.job / "checkpoint"
 
+    @property
+    def kept(self) -> Path:
+        """What the job keeps from one attempt to the next: its checkpoints."""
+        return self.path.parents[1] / "jobs" / self.path.name.partition("-")[0]
+
     def logs(self) -> list[Path]:
         """What the job wrote, oldest file first."""
         older = sorted(self.path.glob("log.*"), key=lambda path: -int(path.suffix[1:]))
@@ -64,9 +71,18 @@ class Folder:
         _passable(self.path.parent, mode)
         self.path.mkdir(mode)
         self.path.chmod(mode)
-        self.job.mkdir(PRIVATE)
-        if owner is not None and theirs:
-            os.chown(self.job, *owner)
+        _passable(self.kept.parent, mode)
+        for folder in (self.job, self.kept):
+            with suppress(FileExistsError):
+                folder.mkdir(PRIVATE)
+                if owner is not None and theirs:
+                    os.chown(folder, *owner)
+
+    def make_log(self, owner: tuple[int, int] | None) -> None:
+        """An empty log that its owner may write, in a folder where they may make no files."""
+        os.close(os.open(self.path / "log", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        if owner is not None and os.geteuid() == 0:
+            os.chown(self.path / "log", *owner)
 
     def write(self, launch: Mapping[str, Any]) -> None:
         """Leave word for the shim."""
@@ -108,6 +124,12 @@ def folder_of(data: Path, attempt: Attempt) -> Folder:
     """Where an attempt keeps its files."""
     job, number = int(attempt.job), int(attempt.number)
     return Folder(data / "attempts" / f"{job}-{number}")
+
+
+def remove(data: Path, attempts: Sequence[Attempt]) -> None:
+    """Throw away what attempts left; what cannot be removed is no reason to remember them."""
+    for attempt in attempts:
+        shutil.rmtree(folder_of(data, attempt).path, ignore_errors=True)
 
 
 def read_state(path: Path) -> State | None:

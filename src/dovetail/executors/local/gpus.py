@@ -55,6 +55,20 @@ def _users(library: ModuleType, gpu: Gpu) -> set[int]:
     return {int(each.pid) for each in found}
 
 
+def utilisation(devices: Sequence[Gpu]) -> list[float | None]:
+    """For each device the percent of time it computed lately; None: it does not say."""
+    with _library() as library:
+        return [None if library is None else _utilisation(library, gpu) for gpu in devices]
+
+
+def _utilisation(library: ModuleType, gpu: Gpu) -> float | None:
+    try:
+        handle = library.nvmlDeviceGetHandleByIndex(gpu.number)
+        return float(library.nvmlDeviceGetUtilizationRates(handle).gpu)
+    except library.NVMLError:
+        return None
+
+
 def short_name(product: str) -> str:
     """`NVIDIA A100-SXM4-80GB` is an a100, `NVIDIA GeForce RTX 4090` an rtx4090."""
     words = [word for word in re.split(r"[\s-]+", product.lower()) if word not in VENDOR]

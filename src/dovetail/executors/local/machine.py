@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import psutil
 
 from dovetail.executors.local import cgroup_v1, cgroup_v2
-from dovetail.executors.local.gpus import Gpu, gpus, users
+from dovetail.executors.local.gpus import Gpu, gpus, users, utilisation
 from dovetail.model.cluster import VIRTUAL, Capabilities, Node
 from dovetail.model.errors import UserError
 
@@ -33,6 +33,8 @@ class Machine:
     cores: tuple[int, ...]
     #: real devices in the order of the node's device mask; none where they are virtual
     gpus: tuple[Gpu, ...] = ()
+    #: MiB kept for the system, which the node does not have
+    reserved: int = 0
 
     @property
     def capabilities(self) -> Capabilities:
@@ -56,6 +58,16 @@ class Machine:
                 mask |= 1 << place
         return mask
 
+    def memory_of_others(self, ours: int) -> int:
+        """MiB that others use beyond what is kept for the system; `ours` are bytes."""
+        return max(0, (_used() - ours) // MIB - self.reserved)
+
+    def utilisation(self, mask: int) -> float | None:
+        """Percent of time that the busiest of these devices computed lately."""
+        chosen = [gpu for place, gpu in enumerate(self.gpus) if mask >> place & 1]
+        found = [each for each in utilisation(chosen) if each is not None] if chosen else []
+        return max(found, default=None)
+
 
 def detect(virtual: int | None = None, reserved_memory: int = 0) -> Machine:
     """Look around; `virtual` GPUs instead of real ones, MiB of memory kept for the system."""
@@ -71,7 +83,7 @@ def detect(virtual: int | None = None, reserved_memory: int = 0) -> Machine:
         VIRTUAL if virtual is not None else _type(real),
         min((gpu.memory for gpu in real), default=0),
     )
-    return Machine(node, cores, tuple(real))
+    return Machine(node, cores, tuple(real), reserved_memory)
 
 
 def _processing(cores: int) -> int:
@@ -85,6 +97,19 @@ def _memory() -> int:
     limits = [cgroup_v2.own_memory(), cgroup_v1.own_memory()]
     total = int(psutil.virtual_memory().total)
     return min([total, *(limit for limit in limits if limit)]) // MIB
+
+
+def _used() -> int:
+    """Bytes in use, of the machine or of the container where that has less."""
+    whole = psutil.virtual_memory()
+    groups = (
+        (cgroup_v2.own_memory(), cgroup_v2.own_use),
+        (cgroup_v1.own_memory(), cgroup_v1.own_use),
+    )
+    for limit, own_use in groups:
+        if limit is not None and limit < whole.total and (used := own_use()) is not None:
+            return used
+    return int(whole.total - whole.available)
 
 
 def _type(real: list[Gpu]) -> str:

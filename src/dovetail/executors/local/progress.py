@@ -39,6 +39,7 @@ class Listener:
         self._seen = (0, 0)
         self._speaker: object = None
         self._total: float | None = None
+        self._saved = False
         #: moments and steps, as far back as the rate looks
         self._lately: deque[tuple[float, float]] = deque()
 
@@ -46,6 +47,11 @@ class Listener:
         """How far it is now, if it said something since the last call."""
         heard = [self._hear(line) for line in self._lines()]
         return self._sum_up() if any(heard) else None
+
+    def saved(self) -> bool:
+        """Did it tell of a checkpoint since the last call?"""
+        told, self._saved = self._saved, False
+        return told
 
     def _lines(self) -> list[bytes]:
         try:
@@ -83,6 +89,8 @@ class Listener:
             total = float(said["total"]) if "total" in said else self._total
         except (ValueError, TypeError, KeyError, RecursionError):
             return False
+        # Any of a job's processes may be the one that saves.
+        self._saved |= said.get("saved") is True
         self._speaker = speaker if self._speaker is None else self._speaker
         if speaker != self._speaker or not math.isfinite(at + steps + (total or 0.0)):
             return False

@@ -16,7 +16,7 @@ from dovetail.executors.local.fences import Fences
 from dovetail.executors.local.folders import Folder, State, read_state
 from dovetail.executors.local.processes import GONE, Identity, alive
 from dovetail.executors.local.progress import Listener
-from dovetail.executors.protocol import Advanced, Attempt, Ended, Paused, Report, Running
+from dovetail.executors.protocol import Advanced, Attempt, Ended, Paused, Report, Running, Saved
 from dovetail.model.allocation import Allocation
 
 WATCH = 1.0
@@ -56,6 +56,8 @@ class Run:
         self._killing = False
         self._reason = ""
         self._watched = float("-inf")
+        #: when its processor time was last asked for, and how much it was
+        self._measured: tuple[float, float] | None = None
         if shim is not None:
             fences.know(self.key, shim)
 
@@ -89,11 +91,13 @@ class Run:
         lives = self._shim is not None and alive(self._shim)
         # In this order: what a shim wrote before it went is read after it.
         self._refresh()
-        if self._running_due and self._runs():
+        if self._running_due and self.runs:
             self._running_due = False
             yield Running(self.attempt, self.allocation)
         if (news := self._progress.news()) is not None:
             yield Advanced(self.attempt, *news)
+        if self._progress.saved():
+            yield Saved(self.attempt)
         if not lives:
             yield from self._finish()
             return
@@ -113,8 +117,17 @@ class Run:
         if mark != self._mark:
             self._state, self._mark = read_state(self._folder.state), mark
 
-    def _runs(self) -> bool:
+    @property
+    def runs(self) -> bool:
+        """Has its command been started?"""
         return self._state is not None and self._state.phase == "running"
+
+    def busy(self, now: float, seconds: float) -> float | None:
+        """Percent of one core since the last call, given its processor time so far."""
+        before, self._measured = self._measured, (now, seconds)
+        if before is None or now <= before[0]:
+            return None
+        return max(0.0, 100.0 * (seconds - before[1]) / (now - before[0]))
 
     def _watch(self, now: float) -> None:
         if now - self._watched < WATCH:
@@ -125,7 +138,7 @@ class Run:
             self._killing = True
 
     def _pursue_stop(self, now: float) -> None:
-        if self._stop is not None and not self._asked and self._runs():
+        if self._stop is not None and not self._asked and self.runs:
             self._ask()
         if self._stop is not None and now >= self._stop.deadline and not self._killing:
             self._killing = True
@@ -147,7 +160,7 @@ class Run:
 
     def _pursue_pause(self) -> bool:
         """Freeze it, again if need be; does it stand still?"""
-        if not self._runs() or self._stop is not None:
+        if not self.runs or self._stop is not None:
             return False
         with suppress(OSError):
             self._fences.freeze(self.key)

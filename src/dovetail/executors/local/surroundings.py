@@ -18,15 +18,20 @@ from dovetail.profiler.pinning import THREADS
 
 
 def surroundings(launch: Launch, machine: Machine, folder: Folder, client: str) -> dict[str, str]:
-    """All variables of an attempt."""
-    given = {**_usual(launch.owner), **_threads(launch), **launch.environment}
+    """All variables of an attempt on this machine."""
+    return common(launch, folder, client, launch.allocation.cpu) | _devices(launch, machine)
+
+
+def common(launch: Launch, folder: Folder, client: str, cpu: int) -> dict[str, str]:
+    """All but the devices, whoever gives these out; `cpu` is what its processes share on a node."""
+    given = {**_usual(launch.owner), **_threads(cpu), **launch.environment}
     path = os.pathsep.join(filter(None, (given.get("PYTHONPATH"), client)))
     return {
         **given,
-        **_devices(launch, machine),
         "PYTHONPATH": path,
         "DOVETAIL_JOB": str(launch.attempt.job),
         "DOVETAIL_ATTEMPT": str(launch.attempt.number),
+        "DOVETAIL_JOB_DIR": str(folder.kept),
         "DOVETAIL_PROGRESS": str(folder.progress),
         "DOVETAIL_CHECKPOINT": str(folder.checkpoint),
     }
@@ -62,9 +67,8 @@ def _usual(owner: tuple[int, int] | None) -> dict[str, str]:
     return {**usual, "HOME": account.pw_dir, "USER": account.pw_name, "LOGNAME": account.pw_name}
 
 
-def _threads(launch: Launch) -> dict[str, str]:
+def _threads(cpu: int) -> dict[str, str]:
     """As many threads as whole cores, at least one; not said where cores are not limited."""
-    cpu = launch.allocation.cpu
     if not cpu:
         return {}
     return {f"{library}_NUM_THREADS": str(max(cpu // 1000, 1)) for library in THREADS}

@@ -1,0 +1,139 @@
+"""The future under given lengths: a fork of the scheduler, driven on from one end to the next.
+
+The fork decides as the real one would. Engines are taken to do soon what they are asked, and
+each job to need as much work as `lengths` says. What the fork believes of lengths stays what it is:
+truth and belief may differ here as they do outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+from dovetail.core.scheduler import Scheduler
+from dovetail.model.event import Event, Finished, Offered, Started, Stopped, Wake
+from dovetail.model.job import Job, Status
+
+NEVER = float("inf")
+LAG = 1.0
+"""Seconds until an engine has done what it was asked."""
+
+GRAIN = 0.2
+"""The share of the time looked ahead by which the moment of a plan's wake may be off."""
+
+Lengths = Callable[[Job], float]
+"""The work of a job in seconds at rate 1."""
+
+
+class Foresight:
+    """What comes, step by step."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        now: float,
+        lengths: Lengths,
+        wake_at: float | None = None,
+        rests: Mapping[int, float] | None = None,
+    ) -> None:
+        self.scheduler = scheduler
+        self.now = now
+        #: when each job first held devices here
+        self.started: dict[int, float] = {}
+        self.ended: dict[int, float] = {}
+        self._lengths = lengths
+        self._wake = wake_at
+        self._begun = self._woken = now
+        #: (when, job); the last one pushed for a job counts
+        self._ends: list[tuple[float, int]] = []
+        self._due: dict[int, float] = {}
+        #: (when, job): jobs that rest after a failure are tried again
+        self._rests = sorted((at, job) for job, at in (rests or {}).items())
+        self._expect_ends(scheduler.jobs.values())
+        self._unsaid = _confirmations(scheduler.jobs.values())
+        self._answers = now if self._unsaid else NEVER
+
+    def step(self, batch: Sequence[Event]) -> None:
+        """Something happens now; engines confirm what follows from it a little later."""
+        plan = self.scheduler.step(self.now, batch)
+        self._wake = plan.wake_at
+        for job, _ in self.scheduler.ended:
+            self.ended[job.id] = self.now
+        numbers = {action.job for action in plan.actions}
+        numbers.update(getattr(event, "job", -1) for event in batch)
+        touched = [self.scheduler.jobs[each] for each in numbers if each in self.scheduler.jobs]
+        self._expect_ends(touched)
+        self._unsaid.extend(_confirmations(touched))
+        if self._unsaid and self._answers == NEVER:
+            self._answers = self.now + LAG
+
+    def advance(self) -> bool:
+        """On to the next thing that is to happen; False: nothing is."""
+        ends = self._ends
+        while ends and self._due.get(ends[0][1]) != ends[0][0]:
+            heappop(ends)
+        at = ends[0][0] if ends else NEVER
+        wake, rested = self._next_wake(), self._rests[0][0] if self._rests else NEVER
+        soonest = min(self._answers, at, rested, wake)
+        if soonest == NEVER:
+            return False
+        self.now = max(self.now, soonest)
+        if soonest == self._answers:
+            said, self._unsaid, self._answers = self._unsaid, [], NEVER
+            self.step(said)
+        elif soonest == at:
+            self._finish()
+        elif soonest == rested:
+            self.step([Offered(self._rests.pop(0)[1])])
+        else:
+            self._woken = self.now
+            self.step([Wake()])
+        return True
+
+    def _finish(self) -> None:
+        ends, over = self._ends, list[Event]()
+        while ends and ends[0][0] <= self.now:
+            due, job = heappop(ends)
+            if self._due.get(job) == due:
+                del self._due[job]
+                over.append(Finished(job))
+        self.step(over)
+
+    def _next_wake(self) -> float:
+        """Rounds of minutes mean nothing days ahead: the further away, the fewer."""
+        if self._wake is None:
+            return NEVER
+        return max(self._wake, self._woken + GRAIN * (self._woken - self._begun))
+
+    def _expect_ends(self, jobs: Iterable[Job]) -> None:
+        for job in jobs:
+            if job.allocation is not None and job.id not in self.started:
+                self.started[job.id] = self.now
+            if job.status is not Status.RUNNING:
+                self._due.pop(job.id, None)
+                continue
+            left = max(0.0, self._lengths(job) - job.worked(self.now))
+            overhead = max(0.0, job.since + job.overhead - self.now)
+            due = self.now + overhead + (left / job.rate if job.rate > 0 else NEVER)
+            if self._due.get(job.id) != due and due < NEVER:
+                self._due[job.id] = due
+                heappush(self._ends, (due, job.id))
+
+
+def _confirmations(jobs: Iterable[Job]) -> list[Event]:
+    """What an engine would say of starts and stops."""
+    said: list[Event] = []
+    for job in jobs:
+        if job.status is Status.STARTING and job.allocation is not None and not job.awaits:
+            said.append(Started(job.id, job.allocation))
+        elif job.status is Status.STOPPING:
+            said.append(Stopped(job.id))
+    return said
+
+
+def fork(make: Callable[[], Scheduler], image: dict[str, Any], anew: bool = False) -> Scheduler:
+    """A scheduler of its own that goes on from an image."""
+    made = make()
+    made.restore(image, anew)
+    return made

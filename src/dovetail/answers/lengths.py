@@ -1,0 +1,75 @@
+"""How long jobs might take: drawn from what the predictor believes, given how long they ran."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from itertools import pairwise
+from random import Random
+
+from dovetail.core.protocols import Predictor
+from dovetail.model.job import Job
+
+LEVELS = tuple(step / 20 for step in range(1, 20))
+"""Where the believed distribution is looked at; between them it is taken as straight."""
+
+SURE = 0.1
+"""Relative error of a length that a job's own steps tell."""
+
+
+class Draws:
+    """One possible length for each job, the same whenever it is asked for."""
+
+    def __init__(self, predictor: Predictor, random: Random, told: Callable[[int], bool]) -> None:
+        self._predictor = predictor
+        self._random = random
+        #: did the job itself say how far it is?
+        self._told = told
+        self._curves: dict[int, list[float]] = {}
+        self._drawn: dict[int, float] = {}
+
+    def again(self) -> None:
+        """Another possible world."""
+        self._drawn = {}
+
+    def __call__(self, job: Job) -> float:
+        """The work of a job in seconds at rate 1."""
+        drawn = self._drawn.get(job.id)
+        if drawn is None:
+            drawn = self._drawn[job.id] = self._draw(job)
+        return drawn
+
+    def _draw(self, job: Job) -> float:
+        if self._told(job.id):
+            return max(job.attained, job.expected * self._random.gauss(1.0, SURE))
+        curve = self._curves.get(job.id)
+        if curve is None:
+            curve = self._curves[job.id] = self._predictor.quantiles(job.spec, LEVELS)
+        done = job.attained
+        low = _level(curve, done) if done > 0 else 0.0
+        at = low + (1.0 - low) * self._random.random()
+        return max(done, _length(curve, at, done))
+
+
+def _level(curve: list[float], done: float) -> float:
+    """The probability of a length up to this one."""
+    place = bisect_left(curve, done)
+    if place == 0:
+        return LEVELS[0] * done / curve[0] if curve[0] > 0 else 0.0
+    if place == len(curve):
+        return LEVELS[-1]
+    (a, b), (low, high) = (curve[place - 1], curve[place]), (LEVELS[place - 1], LEVELS[place])
+    return low + (high - low) * ((done - a) / (b - a) if b > a else 0.0)
+
+
+def _length(curve: list[float], at: float, done: float) -> float:
+    """The length that is not exceeded with this probability."""
+    if at <= LEVELS[0]:
+        return curve[0] * at / LEVELS[0]
+    for place, (low, high) in enumerate(pairwise(LEVELS)):
+        if at <= high:
+            a, b = curve[place], curve[place + 1]
+            return a + (b - a) * (at - low) / (high - low)
+    # Beyond what is known: what lasted long lasts on, half of it as long again.
+    over = (at - LEVELS[-1]) / (1.0 - LEVELS[-1])
+    return max(curve[-1], done) / max(1.0 - over, 0.05)

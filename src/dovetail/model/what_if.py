@@ -1,0 +1,90 @@
+"""What would have been: a question to a controller about its own past, and the answer.
+
+`POST /v1/what-if` takes a `Question` and answers a `Comparison`: the same jobs, replayed once as
+things are (`before`) and once as asked (`after`). Both are replays, so that they differ in nothing
+else. Times are seconds; moments are wall time since 1970. Knows neither policies nor plots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+STEPS = 101
+"""Points of each distribution: 0, 1, … 100 %."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be different; what is left out stays as it is."""
+
+    #: as `dovetail up --policy` takes it; empty: the present one
+    policy: str = ""
+    #: GPUs in all; None: as many as there are
+    gpus: int | None = None
+    #: GPUs by user or group; none for those that are not named
+    quotas: Mapping[str, float] = field(default_factory=dict)
+    #: jobs submitted since then, wall time; 0: all that is on record
+    since: float = 0.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one replay."""
+
+    #: in a few words: `fifo:skip=true on 8 GPUs`
+    label: str
+    gpus: int
+    #: jobs that ended
+    jobs: int
+    mean_wait: float
+    #: from submission to end
+    mean_jct: float
+    #: 0 to 1: of the GPUs over the time of the replay
+    utilisation: float
+    preemptions: int
+    #: from the first submission to the last end
+    makespan: float
+    #: STEPS values, rising: the least wait, …, the longest
+    waits: tuple[float, ...] = ()
+    jcts: tuple[float, ...] = ()
+    #: GPUs in use, in equal steps over the time of both replays
+    busy: tuple[float, ...] = ()
+    #: jobs waiting, at the same steps
+    queue: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Shift:
+    """What it does to somebody: a user, or one job."""
+
+    name: str
+    #: how many jobs this is about
+    jobs: int
+    #: mean from submission to end
+    before: float
+    after: float
+    #: mean wait
+    wait_before: float
+    wait_after: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two replays of the same jobs."""
+
+    before: Outcome
+    after: Outcome
+    #: of the first submission, and seconds between two points of `busy` and `queue`
+    begins: float
+    step: float
+    #: jobs that end sooner or later by more than a minute, and those that do not
+    sooner: int
+    later: int
+    same: int
+    #: users, the largest gain in GPU-weighted time first
+    users: tuple[Shift, ...] = ()
+    #: jobs that change most, by `id name`; a few of each sign
+    jobs: tuple[Shift, ...] = ()
+    #: what the answer rests on, each a sentence: lengths that are believed, jobs left out …
+    notices: tuple[str, ...] = ()

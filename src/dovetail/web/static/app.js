@@ -1,0 +1,103 @@
+// Begins: lets people in, shows the page the address names, and keeps the head of the page true.
+
+import { get, Refused, session } from "./api.js";
+import { h } from "./dom.js";
+import { notify, tick } from "./parts.js";
+import { store } from "./store.js";
+
+const PAGES = [
+  { path: "", title: "Cluster", load: () => import("./pages/cluster.js") },
+  { path: "jobs", title: "Jobs", load: () => import("./pages/jobs.js") },
+  { path: "users", title: "Users", load: () => import("./pages/users.js") },
+  { path: "history", title: "History", load: () => import("./pages/history.js") },
+  { path: "what-if", title: "What if", load: () => import("./pages/what_if.js") },
+  { path: "policy", title: "Policy", load: () => import("./pages/policy.js") },
+];
+const JOB = { title: "Job", load: () => import("./pages/job.js") };
+
+const main = document.getElementById("main");
+const head = document.querySelector("header.top");
+const nav = head.querySelector("nav");
+let leaving = null;
+let shown = "";
+
+function route() {
+  const [first = "", second] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  if (first === "jobs" && second) return { page: JOB, at: "jobs", argument: second };
+  return { page: PAGES.find(({ path }) => path === first) ?? PAGES[0], at: first, argument: second };
+}
+
+async function show() {
+  if (!store.about) return;
+  const { page, at, argument } = route();
+  leaving?.abort();
+  const here = (leaving = new AbortController());
+  for (const link of nav.children) link.toggleAttribute("aria-current", link.dataset.path === at);
+  document.title = `${page === JOB ? `Job ${argument}` : page.title} · Dovetail`;
+  const module = await page.load();
+  if (here.signal.aborted) return;
+  const holder = h("div", { class: "page" });
+  main.replaceChildren(holder);
+  if (shown && shown !== location.hash) { window.scrollTo(0, 0); main.focus({ preventScroll: true }); }
+  shown = location.hash;
+  try {
+    await module.show(holder, here.signal, argument);
+  } catch (error) {
+    if (here.signal.aborted) return;
+    if (!(error instanceof Refused)) throw error;
+    holder.replaceChildren(h("div", { class: "empty" }, h("p", { text: error.message })));
+  }
+}
+
+async function enter() {
+  store.about = await get("about");
+  head.hidden = false;
+  document.body.classList.remove("outside");
+  store.follow();
+  await store.load();
+  await show();
+}
+
+async function login(sentence) {
+  leaving?.abort();
+  store.leave();
+  session.token = "";
+  head.hidden = true;
+  document.body.classList.add("outside");
+  document.title = "Sign in · Dovetail";
+  const { form } = await import("./pages/login.js");
+  main.replaceChildren(form(sentence, async (token) => { session.token = token; await enter(); }));
+  main.querySelector("input").focus();
+}
+
+function furnish() {
+  nav.append(...PAGES.map(({ path, title }) => h("a", { href: `#/${path}`, "data-path": path, text: title })));
+  const theme = document.getElementById("theme");
+  const dark = () => (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  const label = () => { theme.textContent = dark() ? "Light" : "Dark"; theme.setAttribute("aria-label", `Use the ${dark() ? "light" : "dark"} theme`); };
+  theme.addEventListener("click", () => {
+    document.documentElement.dataset.theme = dark() ? "light" : "dark";
+    try { localStorage.setItem("dovetail-theme", document.documentElement.dataset.theme); } catch { /* for this page only, then */ }
+    label();
+    store.emit("theme", null);
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { label(); store.emit("theme", null); });
+  label();
+  document.getElementById("leave").addEventListener("click", () => login(""));
+  const state = head.querySelector(".link-state");
+  store.addEventListener("link", ({ detail }) => {
+    state.dataset.state = detail;
+    state.lastChild.textContent = detail === "live" ? "live" : "reconnecting";
+  });
+}
+
+session.expired = (sentence) => { if (store.about) login(sentence); };
+window.addEventListener("hashchange", show);
+window.addEventListener("unhandledrejection", (event) => {
+  if (event.reason instanceof Refused) { event.preventDefault(); notify(event.reason.message); }
+  if (event.reason?.name === "AbortError") event.preventDefault();
+});
+setInterval(() => { if (!document.hidden) tick(main); }, 1000);
+furnish();
+if (session.token) enter().catch((error) => login(error.message));
+else login("");

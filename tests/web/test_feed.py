@@ -1,0 +1,158 @@
+"""The live feed: who listens hears everything that changes, and holds nobody up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+from served import Served, real
+from staging import Stage
+
+from dovetail.controller.api import feed as feeding
+from dovetail.controller.api.feed import Feed
+from dovetail.controller.api.people import Doorkeeper
+from dovetail.controller.api.service import Service
+from dovetail.controller.board import MOST
+from dovetail.controller.commands import Submit
+from dovetail.controller.submission import Submission
+from dovetail.controller.tokens import Tokens
+from dovetail.model.request import gang
+
+News = tuple[str, dict[str, Any]]
+
+
+@contextmanager
+def listening(served: Served) -> Iterator[Iterator[News]]:
+    url = f"{served.url}v1/events"
+    with httpx.stream("GET", url, headers=served.headers, timeout=20) as answer:
+        answer.raise_for_status()
+        yield _messages(answer)
+
+
+def _messages(answer: httpx.Response) -> Iterator[News]:
+    kind = ""
+    for line in answer.iter_lines():
+        if line.startswith("event: "):
+            kind = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            yield kind, json.loads(line.removeprefix("data: "))
+
+
+def test_who_listens_hears_a_job_from_its_submission_to_its_end(box):
+    with listening(box) as news:
+        assert next(news)[0] == "hello"
+        number = box.box.submit(["sleep", "0.3"], gpus=1, name="short")
+        states = []
+        for kind, told in news:
+            if kind != "changes":
+                continue
+            states += [job["state"] for job in told["jobs"] if job["id"] == number]
+            states += [job["state"] for job in told["ended"] if job["id"] == number]
+            if states[-1:] == ["done"]:
+                break
+    assert states == ["starting", "running", "done"]
+
+
+def test_the_board_and_the_changes_since_give_the_board_as_it_is_now(box):
+    with listening(box) as news:
+        next(news)
+        before = box.ask("board")
+        numbers = [box.box.submit(["sleep", "60"], gpus=gpus) for gpus in (2, 1, 4, 1)]
+        box.box.cancel(numbers[0])
+        box.box.wait(numbers[0], 20)
+        jobs = {job["id"]: job for job in before["jobs"]}
+        for kind, told in news:
+            if kind != "changes" or told["sequence"] <= before["sequence"]:
+                continue
+            jobs |= {job["id"]: job for job in told["jobs"]}
+            for gone in told["ended"]:
+                jobs.pop(gone["id"], None)
+            if numbers[0] not in jobs and all(
+                jobs.get(number, {}).get("state") == "running" for number in (numbers[1],)
+            ):
+                now = box.ask("board")
+                if told["sequence"] == now["sequence"]:
+                    break
+    assert list(jobs.values()) == now["jobs"]
+    for number in numbers[1:]:
+        box.box.cancel(number)
+
+
+def test_reasons_are_told_for_the_jobs_that_are_asked_about(box):
+    holder = box.box.submit(["sleep", "60"], gpus=4)
+    waiter = box.box.submit(["sleep", "1"], gpus=4)
+    said = box.ask("reasons", jobs=f"{waiter},999999")
+    assert list(said) == [str(waiter)]
+    assert "GPU" in said[str(waiter)]
+    for number in (waiter, holder):
+        box.box.cancel(number)
+
+
+@pytest.mark.parametrize("path", ["events", "board", "series", "measured", "policy", "reasons"])
+def test_nothing_is_told_without_a_token(box, path):
+    answer = httpx.get(f"{box.url}v1/{path}", params={"jobs": "1"} if path == "reasons" else {})
+    assert answer.status_code == 401
+
+
+def test_the_stream_ends_with_the_controller(tmp_path):
+    with real(tmp_path / "data") as served, listening(served) as news:
+        next(news)
+        served.box.end()
+        assert [kind for kind, _ in news if kind == "changes"] == []
+
+
+def service_on(stage: Stage) -> Service:
+    assert stage.site.store is not None
+    return Service(stage.controller, Tokens(stage.site.store), "fifo")
+
+
+def feed_of(service: Service) -> Feed:
+    return Feed(service, Doorkeeper(service.tokens, service.wall))
+
+
+def test_who_does_not_keep_up_is_dropped(stage, monkeypatch):
+    monkeypatch.setattr(feeding, "MOST_BEHIND", 3)
+    feed = feed_of(service_on(stage))
+    slow, quick = feeding.Listener(), feeding.Listener()
+    feed.listeners |= {slow, quick}
+
+    async def stream() -> list[bytes]:
+        return [said async for said in feed.stream(None, slow)]  # type: ignore[arg-type]
+
+    for number in range(5):
+        feed.tell("sample", {"number": number})
+        quick.take()
+    assert not quick.lost
+    assert len(asyncio.run(stream())) == 1  # the greeting
+    assert feed.listeners == {quick}
+
+
+def test_nothing_is_made_while_nobody_listens(stage, monkeypatch):
+    made = []
+    service = service_on(stage)
+    feed = feed_of(service)
+    service.watchers.append(feed.decided)
+    monkeypatch.setattr(feeding, "_message", lambda *said: made.append(said))
+    stage.submit()
+    assert feed.sequence > 0
+    assert made == []
+
+
+def test_a_flood_of_changes_is_told_as_one_word(stage):
+    service = service_on(stage)
+    feed = feed_of(service)
+    service.watchers.append(feed.decided)
+    listener = feeding.Listener()
+    feed.listeners.add(listener)
+    many = [Submission(("train",), gang(4), estimate=9.0) for _ in range(MOST + 1)]
+    for number in range(1, len(many) + 1):
+        stage.know(number, 4, 9.0)
+    stage.ask(Submit(tuple(many)))
+    (message,) = listener.queue
+    assert b'"reload":true' in message
+    assert len(message) < 200
