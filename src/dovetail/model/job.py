@@ -165,7 +165,7 @@ class Job:
 
     def service(self, now: float) -> float:
         """Attained GPU-seconds, the age of least-attained-service policies."""
-        return self.held_for(now) * self.spec.request.gpus
+        return self.held_for(now) * self.spec[3].gpus
 
     def unsaved(self, now: float) -> float:
         """Work since the last checkpoint it reported, or else since its present run began."""

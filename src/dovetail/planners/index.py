@@ -171,7 +171,11 @@ class Index:
         if self._by_tenant:
             self.view.hold(job, 1)
         if self._preempts:
-            self._may_be_displaced(job, now)
+            if self._lists_late and job.status is RUNNING:
+                if job.spec[11]:
+                    self._unlisted[job.id] = job
+            else:
+                self._may_be_displaced(job, now)
 
     def _may_be_displaced(self, job: Job, now: float) -> None:
         """A job that runs or still waits for its devices can make room; one that starts cannot.

@@ -65,7 +65,24 @@ class Preemptive(Walk):
         """Admit heads in order, displacing what ranks behind."""
         if not self._by_count:
             return ByPlace(self, heads, self._ends()).walk()
-        return ByCount(self, heads, self._tails).walk(self._calm, self._newcomers, self._fresh)
+        return self._single(heads) or ByCount(self, heads, self._tails).walk(
+            self._calm, self._newcomers, self._fresh
+        )
+
+    def _single(self, heads: list[Head]) -> list[Action]:
+        """The plan where the first head fits on idle devices and nobody else can come in.
+
+        It is what `ByCount.walk` finds after most ends, at a third of the price.
+        """
+        _, entry, lane, _ = min(heads)
+        left, newcomers = self.view.cluster.idle - lane.size, self._newcomers
+        if newcomers == 1 and lane in self._fresh:
+            newcomers = 0
+        if not 0 <= left <= self._calm or newcomers or self.quotas is not None:
+            return []
+        found = self._glance.find(lane.options)
+        assert found is not None, "a relaxed placement refused a job that fits by count"
+        return [_new(Start, (entry[2], found, "fits", ()))]
 
     def _counts_suffice(self) -> bool:
         """Is the number of idle devices all that decides whether a job fits?"""

@@ -78,7 +78,7 @@ class World:
         #: do jobs end as they did when they were recorded? If not, they finish
         self._as_recorded = as_recorded
         self._even = getattr(speed, "even", False)
-        #: do first starts in a plain mode begin at once, run at rate 1 and never break?
+        #: do jobs in a plain mode begin at once, run at rate 1 and never break?
         self._plain = self._even and start_latency is None and breaks is None
         never: Coming = (NEVER, 0, -1, None, 0.0, 0.0, 1.0, None)
         #: what comes next for each job; and at the end of time, for nobody, nothing
@@ -138,14 +138,19 @@ class World:
             if type(action) is Start:
                 # Named tuples are quicker read by place than unpacked.
                 number, allocation = action[0], action[1]
-                truth = self.truths[number]
-                if not self._plain or number in self._past or truth[3] != FINISHED or allocation[2]:
+                truth, past = self.truths[number], self._past.get(number)
+                if not self._plain or truth[3] != FINISHED or allocation[2]:
                     self._start(action, now)
                     continue
-                # Most jobs run once and to their end: what `_run` does, with nothing to look up.
+                # What `_start` and `_run` do, where a run can only end well and is at rate 1.
+                left, overhead = truth[1], self._first_start
+                if past is not None:
+                    left -= past.done
+                    overhead = self.costs.start(truth[0][6], past.starts)
+                    past.starts += 1
                 self._sequence = sequence = self._sequence + 1
-                overhead, event = self._first_start, _new(Finished, (number,))
-                end = now + overhead + truth[1]
+                event = _new(Finished, (number,))
+                end = now + overhead + left
                 coming = (end, sequence, number, event, now, overhead, 1.0, allocation)
                 self._next[number] = coming
                 heappush(self.future, coming)
@@ -159,7 +164,7 @@ class World:
                 self._change(action.job, now, action.allocation)
 
     def _start(self, action: Start, now: float) -> None:
-        """Let a job run that has a past, or where starts are not plain."""
+        """Let a job run that may break, or where starts are not plain."""
         if action.awaits:
             return
         number = action.job
