@@ -183,18 +183,22 @@ class Cluster:
         Closed nodes take nothing new; `closed_too` is for what is there already in fact.
         """
         masks, free, parts = self.masks, self.free, allocation[0]
-        if len(parts) == 1 and not self.limited and not self.closed:
-            # Mostly these are whole devices of one node, and that they are free is all to see to.
-            part = parts[0]
-            node, devices = part[0], part[1]
-            mask = masks[node]
-            if mask & devices == devices and part[4] == WHOLE:
+        limited, done = self.limited, 0
+        if not limited and not self.closed:
+            # Mostly whole devices are all there is, and that they are free is all to see to.
+            for part in parts:
+                node, devices = part[0], part[1]
+                mask = masks[node]
+                if mask & devices != devices or part[4] != WHOLE:
+                    break
                 masks[node] = mask ^ devices
                 count = devices.bit_count()
                 free[node] -= count
                 self.idle -= count
+                done += 1
+            else:
                 return
-        limited = self.limited
+            self.release(allocation._replace(parts=parts[:done]))
         for done, part in enumerate(parts):
             node, devices, share = part[0], part[1], part[4]
             mask = masks[node]

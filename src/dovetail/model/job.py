@@ -121,9 +121,9 @@ class Job:
         #: seconds devices were held before `since`
         self.run_time = 0.0
         #: when the present run (or wait) began
-        self.since = spec[2]
+        self.since = submit = spec[2]
         #: when it got the devices of its present (or latest) run
-        self.began = spec[2]
+        self.began = submit
         #: work that was safe when that run began, or at the last checkpoint it reported
         self.saved = 0.0
         #: seconds at the beginning of the present run without progress

@@ -72,7 +72,8 @@ class Simulation:
         step, happen, perform = scheduler.step, world.happen, world.perform
         future, truths, left = world.future, world.truths, Left()
         arrivals, arrival = self._arrivals, next(self._arrivals)
-        coming = arrival[0][2]
+        spec = arrival[0]
+        coming = spec[2]
         breaking = NEVER if self._fault is None else self._fault[0]
         # Wakes and faults are rare: one comparison says that none is due.
         wake, rare = NEVER, breaking
@@ -96,11 +97,11 @@ class Simulation:
                     if wake == now:
                         batch.append(Wake())
                 while coming <= now:
-                    spec = arrival[0]
                     truths[spec[0]] = arrival
                     batch.append(_new(Submitted, (spec,)))
                     arrival = next(arrivals)
-                    coming = arrival[0][2]
+                    spec = arrival[0]
+                    coming = spec[2]
             events += len(batch)
             plan = step(now, batch)
             if plan is not EMPTY or wake != NEVER:
