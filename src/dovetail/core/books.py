@@ -197,9 +197,8 @@ class Books:
 
     def _carry_out(self, domain: int, actions: list[Action]) -> tuple[Action, ...]:
         """Everything that frees, then everything that takes; physical allocations come back."""
-        first = actions[0]
-        if len(actions) == 1 and type(first) is Start:
-            return (self._start(domain, first),)
+        if len(actions) == 1 and type(actions[0]) is Start:
+            return (self._start(domain, actions[0]),)
         if not self._instant:
             actions = [
                 each
@@ -340,13 +339,12 @@ class Books:
         job.starts = starts + 1
         job.since = job.began = now
         job.saved = job.attained
-        if self._direct:
+        if self._instant:
             move(job, RUNNING)
-            self._due[domain].started(job, now)
-            return action
-        self._begin(job)
+        else:
+            self._begin(job)
         self._due[domain].started(job, now)
-        return self._bound(job, action)
+        return action if self._direct else self._bound(job, action)
 
     def _take(self, domain: int, action: Resume | Change, old: Allocation | None) -> Action:
         """Let a suspended job go on, or a running one on other devices."""
@@ -374,8 +372,7 @@ class Books:
         """Bind an allocation of the domain's view and take it, or complain."""
         allocation = virtual if self._whole else self._bind(domain, virtual)
         self.cluster.take(allocation, closed_too)
-        job.virtual = virtual
-        job.allocation = allocation
+        job.virtual, job.allocation = virtual, allocation
         self.running += 1
         if self._even and not allocation[2]:
             job.rate = 1.0

@@ -235,19 +235,20 @@ class Cluster:
 
     def release(self, allocation: Allocation) -> None:
         """Give back all parts."""
-        limited, closed = self.limited, self.closed
+        masks, free, closed, limited, gained = self.masks, self.free, self.closed, self.limited, 0
         for part in allocation[0]:
             node, devices = part[0], part[1]
             if part[4] == WHOLE and not (closed and node in closed):
-                self.masks[node] |= devices
+                masks[node] |= devices
                 count = devices.bit_count()
-                self.free[node] += count
-                self.idle += count
+                free[node] += count
+                gained += count
             else:
                 self._release_slowly(part)
             if limited:
                 self.cpu[node] += part.cpu if self.limits_cpu else 0
                 self.memory[node] += part.memory if self.limits_memory else 0
+        self.idle += gained
 
     def _release_slowly(self, part: Part) -> None:
         """Shares, and whole devices of a closed node."""

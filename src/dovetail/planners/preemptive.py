@@ -51,13 +51,14 @@ class Preemptive(Walk):
 
     def _ends(self) -> list[Tail]:
         """The last running job of each list, with its rank as of now; the last of all last."""
-        tails, now = [], self.rank_time
+        now = self.rank_time
+        tails: list[Tail] = []
         for slope, running in self.ranked.items():
             if running:
-                entry = running[-1]
+                key, submit, number, job = running[-1]
                 if slope:
-                    entry = (entry[0] + slope * now, entry[1], entry[2], entry[3])
-                tails.append((entry, slope, running, -1))
+                    key += slope * now
+                tails.append(((key, submit, number, job), slope, running, -1))
         tails.sort()
         return tails
 
