@@ -18,6 +18,9 @@ from dovetail.simulator.world import World
 Progress = Callable[[int], None]
 NEVER = float("inf")
 NOT_YET = float("nan")
+MANY = 64
+"""Rows written at a time: many are cheaper, but the memory of too many has left the caches."""
+
 NOBODY = TraceJob(JobSpec(-1, "nobody", NEVER, gang(1)), 0.0)
 """Comes when all jobs have come: never."""
 
@@ -77,7 +80,7 @@ class Simulation:
         breaking = NEVER if self._fault is None else self._fault[0]
         # Wakes and faults are rare: one comparison says that none is due.
         wake, rare = NEVER, breaking
-        events = 0
+        events, due = 0, every
         while True:
             now = future[0][0]
             if now < coming and now < rare:
@@ -114,9 +117,11 @@ class Simulation:
             ended = scheduler.ended
             if ended:
                 left.append((now, ended))
-                if len(left) == every:
+                if len(left) == MANY:
                     self._record(left)
-                    progress(len(self.records))
+                    if len(self.records) >= due:
+                        due += every
+                        progress(len(self.records))
             if series is not None:
                 self._sample(series)
         self.events = events
