@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import plans
+import served
 
 import live
 
+LIVE = {**live.KINDS, **served.KINDS}
 HERE = Path(__file__).parent
 SHARED = HERE.parent.parent / "shared" / "data" / "traces"
 PHILLY = SHARED / "philly_82k.csv.gz"
@@ -98,7 +100,7 @@ def measure_plan(case: dict[str, Any]) -> dict[str, Any]:
 def measure_live(case: dict[str, Any]) -> dict[str, Any]:
     """The controller under load in this process; `ms` is on the clock, the disk included."""
     before = calibrate()
-    figures: dict[str, Any] = live.KINDS[case["live"]](**case["of"])
+    figures: dict[str, Any] = LIVE[case["live"]](**case["of"])
     loop = statistics.mean((before, calibrate()))
     for name in [name for name in figures if name.endswith("cpu_ms")]:
         figures[name.removesuffix("cpu_ms") + "cost"] = round(figures[name] / loop, 2)

@@ -13,11 +13,10 @@ import argparse
 import json
 import os
 import random
-import sys
 import time
 from pathlib import Path
 
-from dovetail_client import progress, should_checkpoint
+from dovetail_client import checkpointed, progress, should_checkpoint
 
 CHECKPOINT = Path(os.environ.get("DOVETAIL_JOB_DIR", ".")) / "train-checkpoint.json"
 
@@ -48,7 +47,7 @@ def step(state: dict[str, float], rate: float) -> float:
 
 
 def main() -> None:
-    """Train until the last step, or until somebody asks to stop."""
+    """Train until the last step."""
     parser = argparse.ArgumentParser(description="Fits a line, slowly.")
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=0.05, help="a step takes at least")
@@ -67,7 +66,8 @@ def main() -> None:
         if should_checkpoint():
             save(state)
             print(f"saved at step {state['step']}", flush=True)
-            sys.exit()
+            # Here the job ends, if that is why it was asked to save.
+            checkpointed()
     CHECKPOINT.unlink(missing_ok=True)
     print(f"y = {state['slope']:.2f} x + {state['offset']:.2f}")
 

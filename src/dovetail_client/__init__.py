@@ -44,12 +44,18 @@ def progress(steps: int, total: int | None = None, epoch: int | None = None) -> 
 
 
 def should_checkpoint() -> bool:
-    """Has somebody asked for a checkpoint? Save, then go on: the job may be stopped after it."""
+    """Has somebody asked for a checkpoint? Save, call `checkpointed`, and go on.
+
+    Who asks this is not ended by SIGTERM at once: there are the seconds of grace to save in.
+    """
     return _reporter.should_checkpoint()
 
 
 def checkpointed() -> None:
-    """Report that all work so far is saved: stopping the job now would lose nothing."""
+    """Report that all work so far is saved: stopping the job now would lose nothing.
+
+    A job that was told to end by SIGTERM ends here.
+    """
     _reporter.checkpointed()
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Mapping
 
@@ -34,6 +36,7 @@ class Reporter:
         self._written = float("-inf")
         #: held back: when, steps, total, epoch
         self._pending: tuple[float, int, int | None, int | None] | None = None
+        self._minding = self._told_to_end = False
         self._read_environment()
         atexit.register(self.flush)
         os.register_at_fork(after_in_child=self._forget)
@@ -60,10 +63,12 @@ class Reporter:
             self.flush()
 
     def checkpointed(self) -> None:
-        """Write at once that everything up to here is saved."""
+        """Write at once that everything up to here is saved; if we were told to end, end."""
         _, _, total, epoch = self._pending or (0.0, 0, None, None)
         self._pending = (self._clock(), self.steps, total, epoch)
         self.flush({"saved": True})
+        if self._told_to_end:
+            self._end_as_told()
 
     def flush(self, more: Mapping[str, bool] = NOTHING) -> None:
         """Write what was held back."""
@@ -78,16 +83,37 @@ class Reporter:
         _append(self._progress, json.dumps(said) + "\n")
 
     def should_checkpoint(self) -> bool:
-        """Is the file there that asks for a checkpoint?"""
-        return bool(self._checkpoint) and os.path.exists(self._checkpoint)
+        """Is the file there that asks for a checkpoint, or were we told to end?"""
+        if not self._checkpoint:
+            return False
+        self._mind_being_told()
+        return self._told_to_end or os.path.exists(self._checkpoint)
+
+    def _mind_being_told(self) -> None:
+        """Who asks means to save first: from now on being told to end does not end us at once."""
+        if self._minding or threading.current_thread() is not threading.main_thread():
+            return
+        self._minding = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        if self._minding:
+            signal.signal(signal.SIGTERM, self._tell_to_end)
+
+    def _tell_to_end(self, *_: object) -> None:
+        self._told_to_end = True
+
+    def _end_as_told(self) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
 
     def _read_environment(self) -> None:
         self._progress = self._environment.get(PROGRESS, "")
         self._checkpoint = self._environment.get(CHECKPOINT, "")
 
     def _forget(self) -> None:
-        """A forked child does not report what its parent held back."""
+        """A forked child does not report what its parent held back, and ends when told to."""
         self._pending = None
+        if self._minding:
+            self._minding = self._told_to_end = False
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _append(path: str, line: str) -> None:

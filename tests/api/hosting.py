@@ -77,6 +77,8 @@ class Hosted:
     def _run(self) -> None:
         try:
             with opened(self._opening, self._engine) as (self.service, self.keeper):
+                # People with made-up names must be able to run something, even where we are root.
+                self.service.as_owner = False
                 self.app = make_app(self.service, self.keeper)
                 asyncio.run(self._live())
         except BaseException as error:
@@ -160,7 +162,7 @@ class Process:
     def __init__(self, folder: Path, *options: object) -> None:
         self.folder = folder
         log = folder.parent / f"{folder.name}.log"
-        with open(log, "ab") as said:
+        with open(log, "wb") as said:
             self.process = subprocess.Popen(
                 command("up", "--data-dir", folder, "--gpus", 4, *options),
                 stdout=said,

@@ -56,6 +56,17 @@ def result_of(answer: Any) -> dict[str, Any]:
     return json.loads(answer.out)
 
 
+def test_quotas_are_kept_and_named_in_the_result(dovetail: Callable[..., Any], trace: str) -> None:
+    run = ("simulate", trace, "--cluster", "2x4", "--restart-cost", "0", "--json", "-")
+    free, capped = result_of(dovetail(*run)), result_of(dovetail(*run, "--quotas", "group:red=3"))
+    assert free["jobs"]["rejected"] == 1
+    assert (capped["jobs"]["rejected"], capped["options"]["quotas"]) == (2, "group:red=3")
+    assert (
+        "asks for 4 GPUs with 4 cores; the quota of group red is 3 GPUs at one time"
+        in (capped["rejections"])
+    )
+
+
 # ---- the result --------------------------------------------------------------------------------
 
 

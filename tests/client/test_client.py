@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,6 +28,14 @@ class Clock:
 
 def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@pytest.fixture(autouse=True)
+def ends_when_told() -> Iterator[None]:
+    """Who asks whether to checkpoint is not ended by a signal any more; tests are."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture
@@ -113,6 +122,47 @@ def test_a_checkpoint_is_asked_for_by_a_file(client: Any, file: Path) -> None:
     assert not client.should_checkpoint()
     (file.parent / "checkpoint").touch()
     assert client.should_checkpoint()
+
+
+ASKS = """
+import dovetail_client as d, os, signal, time
+while not d.should_checkpoint():
+    print("asked", flush=True)
+    time.sleep(0.01)
+if (child := os.fork()) == 0:
+    print(signal.getsignal(signal.SIGTERM).name, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+print("saved", flush=True)
+d.checkpointed()
+print("never said")
+"""
+
+
+def told_to_end(script: str, file: Path) -> tuple[int, list[str]]:
+    """What becomes of a script that is told to end after its first word."""
+    environment = {**os.environ, "DOVETAIL_CHECKPOINT": str(file.parent / "checkpoint")}
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.terminate()
+        rest = [line for line in process.stdout.read().split() if line != "asked"]
+    return process.returncode, rest
+
+
+def test_a_script_that_asks_is_told_to_end_and_ends_once_it_has_saved(file: Path) -> None:
+    assert told_to_end(ASKS, file) == (-signal.SIGTERM, ["SIG_DFL", "saved"])
+
+
+def test_a_script_that_does_not_ask_ends_when_told(file: Path) -> None:
+    script = "import dovetail_client, time; print('there', flush=True); time.sleep(60)"
+    assert told_to_end(script, file) == (-signal.SIGTERM, [])
+
+
+def test_a_script_that_handles_the_signal_itself_goes_on_doing_so(file: Path) -> None:
+    own = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))"
+    assert told_to_end(own + ASKS, file) == (7, [])
 
 
 def test_nothing_happens_where_nobody_listens(

@@ -300,6 +300,8 @@ def test_a_node_that_dies_with_a_stopping_job_takes_the_reserved_start_along(
 def test_a_job_cancelled_when_its_devices_are_released_is_not_started(crossed: Stage) -> None:
     plan = crossed.step(6.0, Stopped(0), Cancelled(2))
     assert 2 not in [number for number, _ in starts(plan)]
+    # Nobody has heard of it, so nobody would ever confirm that it stopped.
+    assert stops(plan) == [] and 2 not in crossed.scheduler.jobs
 
 
 def test_devices_of_a_cancelled_job_are_not_given_away_before_it_let_go() -> None:

@@ -35,7 +35,7 @@ from dovetail.predictors.oracle import Declared
 from dovetail.recipes import policy as policy_of
 from dovetail.simulator.spec import parse_cluster
 from dovetail.speed.locality import Locality
-from dovetail.tenancy.partitions import Partitions
+from dovetail.tenancy.partitions import Partitions, dealt
 from dovetail.tenancy.whole import Whole
 
 NEVER = float("inf")
@@ -72,7 +72,9 @@ def scheduler(
     if acknowledged:
         machines = acknowledging(machines)
     tenancy = (
-        Partitions(machines, partitions, lambda job: job.tenant) if partitions else Whole(machines)
+        Partitions(machines, dealt(partitions, machines), lambda job: job.tenant)
+        if partitions
+        else Whole(machines)
     )
     chosen, where = policy_of(policy), PLACEMENTS.create(placement)
 

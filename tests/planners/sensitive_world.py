@@ -28,7 +28,7 @@ from dovetail.recipes import policy as policy_of
 from dovetail.simulator.spec import parse_cluster
 from dovetail.speed.locality import Locality
 from dovetail.speed.sensitivity import Sensitivity
-from dovetail.tenancy.partitions import Partitions
+from dovetail.tenancy.partitions import Partitions, dealt
 from dovetail.tenancy.whole import Whole
 
 STANDARD = "2x8,cpus=24,mem=500"
@@ -55,7 +55,9 @@ def tuned(
     if acknowledged:
         machines = acknowledging(machines)
     tenancy = (
-        Partitions(machines, partitions, lambda job: job.tenant) if partitions else Whole(machines)
+        Partitions(machines, dealt(partitions, machines), lambda job: job.tenant)
+        if partitions
+        else Whole(machines)
     )
     known = profiles or published()
     chosen, where = policy_of(policy), PLACEMENTS.create(placement)

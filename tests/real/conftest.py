@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from slurm_lab import NoLab, SlurmLab, slurm_lab
+from slurm_lab import NoLab, Shape, SlurmLab, slurm_lab
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +24,13 @@ def lab(cluster: SlurmLab, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmLab
     monkeypatch.setenv("SLURM_CONF", str(cluster.conf))
     yield cluster
     cluster.quiet()
+
+
+@pytest.fixture(scope="session")
+def large() -> Iterator[SlurmLab]:
+    """Eight nodes of four GPUs, 12 cores and 128 GiB."""
+    try:
+        with slurm_lab(Shape(nodes=8, gpus=4, cpus=12, memory=131072)) as lab:
+            yield lab
+    except NoLab as reason:
+        pytest.skip(str(reason))

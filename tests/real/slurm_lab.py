@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,6 +91,13 @@ class SlurmLab:
         daemon = self._daemons.pop(name)
         daemon.kill()
         daemon.wait()
+
+    def clear(self, name: str) -> None:
+        """End what is left of jobs on a node: they outlive its slurmd."""
+        for process in self.processes():
+            with suppress(psutil.Error):
+                if process.environ().get("SLURMD_NODENAME") == name:
+                    process.kill()
 
     def stop(self) -> None:
         """End everything that was started, jobs first."""

@@ -101,6 +101,19 @@ FIXTURES: dict[str, tuple[str, list[str]]] = {
         "2020-04-01 00:00:25,5,0\n",
         ["17 @0 16/4000c +60 tenant=vc1 user=u1 failed", "18 @20 0/4000c +5 tenant=vc2 user=u2"],
     ),
+    "sacct": (
+        "JobIDRaw|User|Account|State|Submit|Start|ElapsedRaw|TimelimitRaw|AllocTRES\n"
+        "17|u1|vision|COMPLETED|2026-10-01T00:00:00|2026-10-01T00:00:30|60|120|"
+        "billing=8,cpu=8,gres/gpu:v100=2,gres/gpu=2,mem=32G,node=1\n"
+        "18|u2|nlp|CANCELLED by 1000|2026-10-01T00:00:20|2026-10-01T00:00:21|5|UNLIMITED|"
+        "billing=4,cpu=4,mem=500M,node=1\n"
+        "19|u2|nlp|CANCELLED by 1000|2026-10-01T00:00:20|None|0|60|\n"
+        "20|u2|nlp|RUNNING|2026-10-01T00:00:20|2026-10-01T00:00:21|9|60|cpu=1,mem=1G,node=1\n",
+        [
+            "17 @0 2/4000c/16384M +60 tenant=vision user=u1 estimate=7200",
+            "18 @20 0/4000c/500M +5 tenant=nlp user=u2 cancelled",
+        ],
+    ),
     "acme": (
         "job_id,user,node_num,gpu_num,cpu_num,mem_per_pod_GB,shared_mem_per_pod,type,state,"
         "submit_time,start_time,end_time,fail_time,stop_time,duration,queue,gpu_time\n"

@@ -16,18 +16,30 @@ from typing import Any
 import pytest
 from served import Served
 
+from dovetail.model.live import Estimate, Range
 from dovetail.model.what_if import STEPS, Comparison, Outcome, Shift
 
 pytestmark = pytest.mark.real
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
+SHOWN = {
+    "cluster-light",
+    "cluster-dark",
+    "jobs-dark",
+    "job",
+    "history-light",
+    "large",
+    "phone",
+    "what-if-answer",
+}
+"""Pictures that pages of the documentation show."""
 DESK, PHONE = (1280, 800), (390, 844)
 BUDGET = 2.0
 """Seconds until 5,000 jobs on 1,000 nodes are there."""
 
 TRAINING = """
 import time, dovetail_client as client
-for step in client.steps(range(400), total=400):
+for step in client.steps(range(600), total=600):
     if step % 40 == 0:
         print(f"step {step:4d}  loss {3.2 / (1 + step / 60):.4f}", flush=True)
     time.sleep(0.05)
@@ -66,7 +78,8 @@ def look(browser: Any) -> Iterator[Callable[..., Any]]:
 
 def picture(page: Any, name: str, folder: Path) -> None:
     """A screenshot; both themes must show something."""
-    keep = IMAGES if os.environ.get("DOVETAIL_PICTURES") else folder
+    wanted = os.environ.get("DOVETAIL_PICTURES") and name in SHOWN
+    keep = IMAGES if wanted else folder
     path = keep / f"dashboard-{name}.png"
     page.screenshot(path=path)
     assert path.stat().st_size > 10_000
@@ -84,7 +97,9 @@ def test_without_a_token_there_is_only_the_way_in(browser, box):
 
 def test_a_job_is_watched_from_waiting_to_done_and_its_page_opened(look, box, tmp_path):
     holder = box.box.submit(["sleep", "60"], gpus=4, name="holder")
-    number = box.box.submit(["python3", "-c", TRAINING], gpus=2, name="train-small", cpus=1)
+    number = box.box.submit(
+        ["python3", "-c", TRAINING], gpus=2, name="train-small", cpus=1, directory="/"
+    )
     page = look(box, at="#/jobs")
     row = page.locator(f'.tr[data-id="{number}"]')
     row.locator(".badge.waiting").wait_for()
@@ -94,8 +109,10 @@ def test_a_job_is_watched_from_waiting_to_done_and_its_page_opened(look, box, tm
     row.get_by_role("link").click()
     page.get_by_role("heading", name="train-small").wait_for()
     page.locator(".output", has_text="loss").wait_for(timeout=15_000)
-    page.locator(".progress-line", has_text="of 400 steps").wait_for(timeout=15_000)
+    page.locator(".progress-line", has_text="of 600 steps").wait_for(timeout=15_000)
     page.locator(".chart", has_text="Memory").wait_for(timeout=30_000)
+    page.set_viewport_size({"width": DESK[0], "height": 1000})
+    page.wait_for_timeout(9000)  # until there is a line to see
     picture(page, "job", tmp_path)
     page.locator(".heading .badge.done").wait_for(timeout=60_000)
     page.goto(f"{box.url}#/jobs")
@@ -132,6 +149,9 @@ def test_every_page_shows_itself_in_both_themes(look, small, theme, tmp_path):
         page.goto(f"{small.url}#/{name}")
         page.locator(mark).first.wait_for()
         page.wait_for_timeout(300)
+        if name == "jobs":
+            page.get_by_role("button", name="Waiting").click()
+            page.locator(".td.why", has_text="GPU").first.wait_for()
         picture(page, f"{name}-{theme}", tmp_path)
 
 
@@ -286,6 +306,23 @@ def test_a_what_if_is_asked_and_its_answer_drawn(look, small, tmp_path):
     assert page.locator(".shift").count() > 0
     page.wait_for_timeout(200)
     picture(page, "what-if-answer", tmp_path)
+
+
+def test_estimates_are_shown_where_the_controller_gives_them(look, small):
+    page = look(small)
+    schema = small.ask("openapi.json")
+    if "/v1/when" not in schema["paths"]:
+        # As with what-if: held to the documented values until it answers by itself.
+        schema["paths"] |= {"/v1/when": {}, "/v1/jobs/{reference}/when": {}}
+        told = asdict(Estimate(Range(300.0, 720.0, 1500.0), Range(4000.0, 5000.0, None), 0.8, 40))
+        page.route("**/v1/openapi.json", lambda route: route.fulfill(json=schema))
+        page.route("**/v1/jobs/*/when", lambda route: route.fulfill(json=told))
+        page.route("**/v1/when?*", lambda route: route.fulfill(json={"118": told}))
+    page.goto(f"{small.url}#/jobs")
+    page.get_by_role("button", name="Waiting").click()
+    page.locator(".td.why", has_text="starts in about").first.wait_for()
+    page.goto(f"{small.url}#/jobs/118")
+    page.locator(".facts dd", has_text="80 % sure").first.wait_for()
 
 
 def test_a_reader_looks_and_touches_nothing(look, box):

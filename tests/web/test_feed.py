@@ -17,6 +17,7 @@ from dovetail.controller.api import feed as feeding
 from dovetail.controller.api.feed import Feed
 from dovetail.controller.api.people import Doorkeeper
 from dovetail.controller.api.service import Service
+from dovetail.controller.api.streaming import Streaming
 from dovetail.controller.board import MOST
 from dovetail.controller.commands import Submit
 from dovetail.controller.submission import Submission
@@ -130,6 +131,30 @@ def test_who_does_not_keep_up_is_dropped(stage, monkeypatch):
     assert not quick.lost
     assert len(asyncio.run(stream())) == 1  # the greeting
     assert feed.listeners == {quick}
+
+
+def test_who_stops_reading_is_let_go_of(stage):
+    feed = feed_of(service_on(stage))
+    listener = feeding.Listener()
+    feed.listeners.add(listener)
+    sent: list[str] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message["type"])
+        if len(sent) > 1:
+            await asyncio.sleep(60)
+
+    async def receive() -> Any:
+        await asyncio.sleep(60)
+
+    response = Streaming(feed.stream(None, listener), patience=0.05)  # type: ignore[arg-type]
+
+    async def tell() -> set[feeding.Listener]:
+        await response({}, receive, send)
+        return set(feed.listeners)
+
+    assert asyncio.run(asyncio.wait_for(tell(), 10)) == set()
+    assert sent == ["http.response.start", "http.response.body"]
 
 
 def test_nothing_is_made_while_nobody_listens(stage, monkeypatch):

@@ -9,7 +9,7 @@ from staging import Stage
 
 from dovetail.controller.explaining import rules
 from dovetail.controller.measuring import POINTS, Sampler, Trail
-from dovetail.controller.parts import Parts
+from dovetail.controller.parts import KNOWING, Parts
 from dovetail.executors.fake import FakeExecutor
 from dovetail.executors.protocol import Usage
 from dovetail.model.series import Point
@@ -83,7 +83,7 @@ def test_what_has_ended_is_forgotten(stage):
 def test_a_trail_never_grows_and_spans_the_whole_run():
     trail = Trail()
     for moment in range(100_000):
-        trail.add(Point(float(moment), 0, 0, 0, 0, None, None, None))
+        trail.add(Point(float(moment), 0, 0, 0, 0, None, None, None, None))
         assert len(trail.points) < POINTS
     times = [point.at for point in trail.points]
     assert times[0] == 0.0
@@ -117,5 +117,5 @@ def test_quotas_are_told_in_gpus_cores_and_gib():
     ]
 
 
-def test_a_policy_that_would_need_the_truth_goes_by_what_owners_declare():
-    assert rules(Parts("srtf")).pieces[3].name == "declared"
+def test_a_policy_that_would_need_the_truth_goes_by_what_can_be_known():
+    assert rules(Parts("srtf")).pieces[3].name not in KNOWING

@@ -36,5 +36,7 @@ def main() -> None:
 
 
 def _fail(sentence: str) -> None:
-    print(f"dovetail: {sentence}", file=sys.stderr)
+    from dovetail.cli.output import printable  # noqa: PLC0415
+
+    print(f"dovetail: {printable(sentence)}", file=sys.stderr)
     sys.exit(2)

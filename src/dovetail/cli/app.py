@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import typer
 
-from dovetail.cli import cluster, jobs, token, trace
+from dovetail.cli import answers, cluster, jobs, token, trace
+from dovetail.cli.advise import advise
 from dovetail.cli.compare import compare
 from dovetail.cli.demo import demo
 from dovetail.cli.doctor import doctor
@@ -14,6 +15,7 @@ from dovetail.cli.profile import profile
 from dovetail.cli.replay import replay
 from dovetail.cli.simulate import policies, simulate
 from dovetail.cli.submit import submit
+from dovetail.cli.unit import unit
 from dovetail.cli.up import down, up
 
 app = typer.Typer(
@@ -24,11 +26,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 LIVE: dict[str, tuple[Callable[..., None], ...]] = {
-    "Controller": (up, down, replay, doctor),
+    "Controller": (up, down, unit, replay, doctor),
     "Jobs": (
         jobs.queue,
         jobs.show,
-        jobs.why,
+        answers.why,
+        answers.when,
+        answers.what_if,
         jobs.logs,
         jobs.cancel,
         jobs.hold,
@@ -45,6 +49,7 @@ for panel, commands in LIVE.items():
 app.add_typer(token.app, name="token", rich_help_panel="Controller")
 app.command()(simulate)
 app.command()(compare)
+app.command()(advise)
 app.command()(policies)
 app.command()(demo)
 app.command(context_settings={"allow_interspersed_args": False})(profile)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from dovetail.cli.output import printable
 from dovetail.model.live import Description, Detail, Forecast, Machine, Place, Run, Token, Usage
 from dovetail.report.words import compact, duration
 
@@ -30,7 +31,7 @@ STYLES = {
 
 def queue_table(jobs: Sequence[Description], now: float) -> Table:
     """One line for each job or array."""
-    table = _table("job", "name", "user", "state", "GPUs", "for", "where, or why not")
+    table = plain_table("job", "name", "user", "state", "GPUs", "for", "where, or why not")
     table.columns[4].justify = table.columns[5].justify = "right"
     for column in table.columns[:6]:
         column.no_wrap = True
@@ -55,13 +56,13 @@ def _queue_row(members: list[Description], now: float) -> list[RenderableType]:
     where = places_text(job.places) if len(members) == 1 and job.places else job.reason
     gpus = sum(each.gpus for each in members)
     return [
-        _text(array_name(members)),
-        _text(job.name),
-        _text(job.owner),
+        text(array_name(members)),
+        text(job.name),
+        text(job.owner),
         _state(job.state),
-        _text(f"{gpus:g}"),
-        _text(compact(max(0.0, now - since))),
-        _text(where or job.reason),
+        text(f"{gpus:g}"),
+        text(compact(max(0.0, now - since))),
+        text(where or job.reason),
     ]
 
 
@@ -75,7 +76,7 @@ def array_name(members: Sequence[Description]) -> str:
 
 def history_table(jobs: Sequence[Description]) -> Table:
     """One line for each job that has ended."""
-    table = _table("job", "name", "user", "state", "GPUs", "waited", "ran", "ended", "how")
+    table = plain_table("job", "name", "user", "state", "GPUs", "waited", "ran", "ended", "how")
     for column in table.columns[:8]:
         column.no_wrap = True
     table.columns[1].max_width, table.columns[2].max_width = 14, 8
@@ -84,15 +85,15 @@ def history_table(jobs: Sequence[Description]) -> Table:
         waited = None if began is None else began - job.submitted
         ran = None if job.started is None or job.ended is None else job.ended - job.started
         table.add_row(
-            _text(array_name([job])),
-            _text(job.name),
-            _text(job.owner),
+            text(array_name([job])),
+            text(job.name),
+            text(job.owner),
             _state(job.state),
-            _text(f"{job.gpus:g}"),
-            _text(compact(waited)),
-            _text(compact(ran)),
-            _text(moment(job.ended, short=True)),
-            _text(outcome(job)),
+            text(f"{job.gpus:g}"),
+            text(compact(waited)),
+            text(compact(ran)),
+            text(moment(job.ended, short=True)),
+            text(outcome(job)),
         )
     return table
 
@@ -111,9 +112,9 @@ def detail_tables(detail: Detail, now: float) -> list[RenderableType]:
     job = detail.job
     shown: list[RenderableType] = [_pairs(_facts(detail, now))]
     if job.blockers:
-        shown.append(_text(f"in its way: {', '.join(map(str, job.blockers))}"))
+        shown.append(text(f"in its way: {', '.join(map(str, job.blockers))}"))
     if detail.runs:
-        shown += [_text(""), _runs_table(detail.runs)]
+        shown += [text(""), _runs_table(detail.runs)]
     return shown
 
 
@@ -147,15 +148,15 @@ def _facts(detail: Detail, now: float) -> list[tuple[str, str]]:
 
 
 def _runs_table(runs: Sequence[Run]) -> Table:
-    table = _table("attempt", "started", "ran", "on", "outcome")
+    table = plain_table("attempt", "started", "ran", "on", "outcome")
     for run in runs:
         ran = None if run.ended is None else run.ended - run.started
         table.add_row(
             str(run.number),
             moment(run.started),
             compact(ran),
-            _text(places_text(run.places)),
-            _text(run.outcome),
+            text(places_text(run.places)),
+            text(run.outcome),
         )
     return table
 
@@ -177,17 +178,17 @@ def progress_text(job: Description) -> str:
 
 def nodes_table(nodes: Sequence[Machine]) -> Table:
     """One line for each machine."""
-    table = _table("node", "type", "state", "free GPUs", "free cores", "free memory", "jobs")
+    table = plain_table("node", "type", "state", "free GPUs", "free cores", "free memory", "jobs")
     for node in nodes:
         others = f" ({len(node.foreign)} used by others)" if node.foreign else ""
         table.add_row(
-            _text(node.name),
-            _text("virtual GPUs" if node.virtual else node.type),
-            _text(node.state),
-            _text(f"{node.free} of {node.gpus}{others}"),
-            _text(_part(node.cpu_free, node.cpu, 1000.0, "")),
-            _text(_part(node.memory_free, node.memory, 1024.0, " GiB")),
-            _text(_few(node.jobs)),
+            text(node.name),
+            text("virtual GPUs" if node.virtual else node.type),
+            text(node.state),
+            text(f"{node.free} of {node.gpus}{others}"),
+            text(_part(node.cpu_free, node.cpu, 1000.0, "")),
+            text(_part(node.memory_free, node.memory, 1024.0, " GiB")),
+            text(_few(node.jobs)),
         )
     return table
 
@@ -205,23 +206,25 @@ def _few(jobs: Sequence[int]) -> str:
 
 def usage_table(users: Sequence[Usage]) -> Table:
     """One line for each user, the heaviest first."""
-    table = _table("user", "GPU hours", "CPU hours", "jobs", "done", "failed", "running", "waiting")
+    table = plain_table(
+        "user", "GPU hours", "CPU hours", "jobs", "done", "failed", "running", "waiting"
+    )
     for column in table.columns[1:]:
         column.justify = "right"
     for each in sorted(users, key=lambda user: (-user.gpu_hours, user.owner)):
         hours = (f"{each.gpu_hours:,.2f}", f"{each.cpu_hours:,.2f}")
         counts = (each.jobs, each.done, each.failed, each.running, each.waiting)
-        table.add_row(_text(each.owner), *hours, *(f"{count:,}" for count in counts))
+        table.add_row(text(each.owner), *hours, *(f"{count:,}" for count in counts))
     return table
 
 
 def tokens_table(tokens: Sequence[Token]) -> Table:
     """One line for each token."""
-    table = _table("token", "user", "role", "expires", "state", "note")
+    table = plain_table("token", "user", "role", "expires", "state", "note")
     for each in tokens:
         state = "revoked" if each.revoked else ""
         row = (each.id, each.owner, each.role, moment(each.expires), state, each.note)
-        table.add_row(*map(_text, row))
+        table.add_row(*map(text, row))
     return table
 
 
@@ -263,7 +266,7 @@ def moment(at: float | None, short: bool = False) -> str:
 
 
 def _state(state: str) -> RenderableType:
-    return _text(state, STYLES.get(state, ""))
+    return text(state, STYLES.get(state, ""))
 
 
 def _pairs(rows: Iterable[tuple[str, str]]) -> Table:
@@ -273,11 +276,12 @@ def _pairs(rows: Iterable[tuple[str, str]]) -> Table:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in rows:
-        table.add_row(_text(name), _text(value))
+        table.add_row(text(name), text(value))
     return table
 
 
-def _table(*columns: str) -> Table:
+def plain_table(*columns: str) -> Table:
+    """Columns without frames."""
     from rich import box  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
@@ -288,8 +292,8 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _text(content: str, style: str = "") -> RenderableType:
+def text(content: str, style: str = "") -> RenderableType:
     """Taken as it is: brackets in a name are not markup, and control characters do nothing."""
     from rich.text import Text  # noqa: PLC0415
 
-    return Text("".join(sign if sign.isprintable() else "·" for sign in content), style)
+    return Text(printable(content), style)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from dovetail.cli.output import printable
 from dovetail.cli.talking import AsJson, DataDir, Job, Jobs, box, console, print_json
 from dovetail.model.errors import UserError
 
@@ -67,22 +68,6 @@ def show(job: Job, data_dir: DataDir = None, as_json: AsJson = False) -> None:
         console().print(*detail_tables(detail, now()), sep="\n")
 
 
-def why(job: Job, data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Say why a job waits: the one cause, and what would unblock it."""
-    with box(data_dir) as found:
-        for member in found.members(job):
-            told = found.show(member.id).job
-            if as_json:
-                print_json(told)
-                continue
-            reason = told.reason or f"it is {told.state}"
-            typer.echo(f"job {told.id} ({told.name}) is {told.state}: {reason}.")
-            if told.blockers:
-                typer.echo(f"In its way: {', '.join(f'job {each}' for each in told.blockers)}.")
-            if told.unblock:
-                typer.echo(f"It would be unblocked by: {told.unblock}.")
-
-
 def logs(
     job: Job,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until it ends.")] = False,
@@ -130,7 +115,7 @@ def _touch(verb: str, done: str, jobs: list[str], folder: Path | None, as_json: 
             try:
                 told = getattr(found, verb)(job)
             except UserError as error:
-                typer.echo(f"dovetail: {error}", err=True)
+                typer.echo(printable(f"dovetail: {error}"), err=True)
                 failed += 1
                 continue
             if as_json:

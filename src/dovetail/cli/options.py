@@ -22,6 +22,10 @@ Format = Annotated[str | None, typer.Option(help="Format of the trace.")]
 PartitionBy = Annotated[
     str | None, typer.Option(help="COLUMN=FILE with node counts per partition.")
 ]
+Tenancy = Annotated[
+    str | None,
+    typer.Option(help="Who owns what: cells, private or shares, with :FILE of [[tenants]]."),
+]
 RestartCost = Annotated[
     float | None, typer.Option(help="Seconds without progress after a restart.")
 ]

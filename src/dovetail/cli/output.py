@@ -15,6 +15,11 @@ from dovetail.model.errors import UserError
 Progress = Callable[[int, int | None], None]
 
 
+def printable(text: str) -> str:
+    """The same without what would do something to a terminal."""
+    return "".join(sign if sign.isprintable() else "·" for sign in text)
+
+
 def is_stdout(path: Path | None) -> bool:
     """Is the file `-`, standard output?"""
     return path is not None and str(path) == "-"

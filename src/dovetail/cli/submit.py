@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dovetail.cli.output import printable
 from dovetail.cli.talking import AsJson, DataDir, box, print_json
 from dovetail.model.errors import UserError
 
@@ -141,7 +142,8 @@ def _wait(found: Box, receipt: Receipt, quiet: bool) -> None:
     ended = [found.wait(job) for job in receipt.jobs]
     bad = [job for job in ended if job.state != "done"]
     for job in bad:
-        typer.echo(f"job {job.id} {job.state}: {job.reason or 'no reason is known'}", err=True)
+        reason = printable(job.reason) or "no reason is known"
+        typer.echo(f"job {job.id} {job.state}: {reason}", err=True)
     if bad:
         raise typer.Exit(1)
 
@@ -153,7 +155,8 @@ def _pairs(given: list[str] | None, option: str) -> dict[str, str] | None:
     for text in given:
         name, sign, value = text.partition("=")
         if not sign or not name:
-            raise UserError(f"{option} {name}: write NAME=value")
+            # What was written may be the secret itself.
+            raise UserError(f"{option}: write NAME=value")
         pairs[name] = value
     return pairs
 

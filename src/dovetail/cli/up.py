@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -24,7 +24,7 @@ from dovetail.cli.engines import (
     TimeLimit,
     engine_of,
 )
-from dovetail.cli.options import Allocator, Placement, Predictor, Profiles
+from dovetail.cli.options import Allocator, Placement, Predictor, Profiles, Quotas
 from dovetail.cli.talking import AsJson, DataDir, box, print_json
 from dovetail.model.cluster import VIRTUAL, Node
 from dovetail.model.errors import UserError
@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     from dovetail.controller.api.listening import Listening
     from dovetail.controller.api.people import Doorkeeper
     from dovetail.controller.api.service import Service
+    from dovetail.controller.loop import Settings
     from dovetail.controller.opening import Engine as EngineMaker
     from dovetail.controller.opening import Opening
     from dovetail.live import Box
 
 LOG = "controller.log"
+SECRET = "webhook-secret"
 PATIENCE = 60.0
 """Seconds a controller may take to begin, or to end."""
 
@@ -61,9 +63,22 @@ def up(
     host: Annotated[str, typer.Option(help="Where to serve the port.")] = "127.0.0.1",
     tls_cert: Annotated[Path | None, typer.Option(help="Certificate for the port.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Its key.")] = None,
+    quotas: Quotas = None,
+    idle: Annotated[
+        str | None, typer.Option(help="30m:cancel; what becomes of jobs with idle GPUs.")
+    ] = None,
+    keep: Annotated[
+        str | None, typer.Option(help="Like 90d: how long ended jobs are remembered.")
+    ] = None,
     admins: Annotated[str, typer.Option(help="Users who may do everything: a,b.")] = "",
     database: Annotated[
         str | None, typer.Option(help="postgresql+psycopg://… instead of a file.")
+    ] = None,
+    webhook: Annotated[
+        list[str] | None, typer.Option(help="Tell this address of changes; may be repeated.")
+    ] = None,
+    webhook_secret: Annotated[
+        Path | None, typer.Option(help="File with what signs them; made if missing.")
     ] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Run in the background.")] = False,
 ) -> None:
@@ -77,19 +92,53 @@ def up(
     from dovetail.controller.api.listening import Listening  # noqa: PLC0415
     from dovetail.controller.opening import Opening  # noqa: PLC0415
     from dovetail.controller.parts import DEFAULT_POLICY, Parts  # noqa: PLC0415
+    from dovetail.model.quota import read_quotas  # noqa: PLC0415
 
     # The journal names the file: it must be found from anywhere.
     measured = None if profiles is None else str(Path(profiles).resolve())
-    parts = Parts(policy or DEFAULT_POLICY, placement, allocator, predictor, measured)
+    # What a file of quotas says is on record, so that a change of it is noticed.
+    caps = str(read_quotas(quotas)) if quotas else None
+    parts = Parts(policy or DEFAULT_POLICY, placement, allocator, predictor, measured, caps)
     named = frozenset(name.strip() for name in admins.split(",") if name.strip())
-    opening = Opening(folder, parts, database, named)
+    opening = Opening(folder, parts, database, named, _settings(idle, keep))
     where = Listening(folder, os.geteuid() == 0, port, host, tls_cert, tls_key)
     where.check()
     slurm = SlurmOptions(partition, nodes, share, account, qos, time_limit)
-    _run(opening, where, engine_of(engine, gpus, slurm))
+    hooks = Hooks(tuple(webhook or ()), webhook_secret)
+    _run(opening, where, engine_of(engine, gpus, slurm), hooks)
 
 
-def _run(opening: Opening, where: Listening, engine: EngineMaker) -> None:
+def _settings(idle: str | None, keep: str | None) -> Settings:
+    from dovetail.controller.idleness import read_rule  # noqa: PLC0415
+    from dovetail.controller.loop import Settings  # noqa: PLC0415
+    from dovetail.controller.retention import DAY, Retention  # noqa: PLC0415
+    from dovetail.model.amounts import duration  # noqa: PLC0415
+
+    kept = Retention() if keep is None else Retention(days=duration(keep) / DAY)
+    return Settings(idle=read_rule(idle), keep=kept)
+
+
+class Hooks(NamedTuple):
+    """Who is told of changes."""
+
+    urls: tuple[str, ...]
+    #: None: a file in the data folder
+    secret: Path | None
+
+    def attach(self, service: Service, folder: Path) -> None:
+        """Tell them as long as the service is served."""
+        if not self.urls:
+            return
+        from dovetail.controller.webhooks import Webhook, read_secret  # noqa: PLC0415
+
+        secret = read_secret(self.secret or folder / SECRET)
+        for url in self.urls:
+            hook = Webhook(service.controller, url, secret)
+            service.watchers.append(hook)
+            service.beside.append(hook.run)
+
+
+def _run(opening: Opening, where: Listening, engine: EngineMaker, hooks: Hooks) -> None:
     import asyncio  # noqa: PLC0415
     import logging  # noqa: PLC0415
 
@@ -100,6 +149,7 @@ def _run(opening: Opening, where: Listening, engine: EngineMaker) -> None:
     logging.getLogger("dovetail").setLevel(logging.INFO)
     with opened(opening, engine) as (service, keeper):
         service.watchers.append(Teller(service.controller))
+        hooks.attach(service, where.folder)
         asyncio.run(_live(service, keeper, where))
     typer.echo("The controller has ended; jobs that run go on.", err=True)
 

@@ -37,15 +37,15 @@ def board(controller: Controller) -> Row:
 def changes(controller: Controller, events: Sequence[Event], plan: Plan) -> Row | None:
     """What one decision changed; None: nothing that a screen shows."""
     ended = {job.id: str(job.status) for job, _ in controller.scheduler.ended}
-    touched = {*_touched(events, plan), *ended}
+    numbers = {*touched(events, plan), *ended}
     nodes = any(isinstance(event, TOUCHES_NODES) for event in events)
-    if not touched and not nodes:
+    if not numbers and not nodes:
         return None
     told: Row = {"at": controller.time.wall(), "total": len(controller.roster)}
-    if len(touched) > MOST:
+    if len(numbers) > MOST:
         return {**told, "reload": True}
-    gone = sorted(number for number in touched if number not in controller.roster)
-    found = map(controller.roster.get, sorted(touched))
+    gone = sorted(number for number in numbers if number not in controller.roster)
+    found = map(controller.roster.get, sorted(numbers))
     told["jobs"] = [job_row(controller, live) for live in found if live is not None]
     told["ended"] = [{"id": number, "state": ended.get(number, "")} for number in gone]
     told["did"] = [_deed(action) for action in plan.actions]
@@ -54,7 +54,8 @@ def changes(controller: Controller, events: Sequence[Event], plan: Plan) -> Row 
     return told
 
 
-def _touched(events: Iterable[Event], plan: Plan) -> Iterable[int]:
+def touched(events: Iterable[Event], plan: Plan) -> Iterable[int]:
+    """The jobs that a decision was about, some of them twice."""
     for event in events:
         number = event.spec.id if isinstance(event, Submitted) else getattr(event, "job", None)
         if number is not None:

@@ -16,7 +16,6 @@ from dovetail.controller.submission import Submission
 from dovetail.model.event import Submitted
 from dovetail.model.job import Job
 from dovetail.model.live import Forecast
-from dovetail.predictors.oracle import Declared
 
 NEVER = float("inf")
 PATIENCE = 2.0
@@ -73,14 +72,13 @@ class Forecasting:
 
 def believed(controller: Controller, new: Mapping[int, Submission]) -> Lengths:
     """Lengths as far as they are more than a guess; a time limit ends any job."""
-    roster, guessing = controller.roster, isinstance(controller.scheduler.predictor, Declared)
+    roster, predictor = controller.roster, controller.scheduler.predictor
 
     def length(job: Job) -> float:
         live = roster.get(job.id)
         asked = live.submission if live is not None else new.get(job.id)
         told = live.progress if live is not None else None
-        known = not guessing or job.spec.estimate is not None
-        known = known or bool(told and told.total and told.rate > 0)
+        known = predictor.knows(job.spec) or bool(told and told.total and told.rate > 0)
         # A job that has run longer than it was believed to may do so for ever.
         expected = job.expected if known and job.expected > job.attained else NEVER
         limit = asked.time_limit if asked is not None else None

@@ -1,6 +1,7 @@
 """Secrets: which environment variables are, and what command lines look like without them.
 
-A guess by name: whoever calls a secret something harmless can name it as one.
+A guess by name: whoever calls a secret something harmless can name it as one. No pattern here may
+take longer than in proportion to the text, which strangers choose.
 """
 
 from __future__ import annotations
@@ -15,12 +16,11 @@ _NAME = re.compile(
 )
 _HARMLESS = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK", "XAUTHORITY", "TOKENIZERS_PARALLELISM"})
 _HARMLESS_START = ("XDG_SESSION", "DESKTOP_SESSION", "SESSION_MANAGER", "GDMSESSION")
-_FLAG = re.compile(
-    r"(?i)^(-{1,2}[\w.-]*(?:secret|token|passw|credential|api[-_]?key)[\w.-]*)(=.*)?$"
-)
-_ASSIGNED = re.compile(r"(?i)^(\w*(?:SECRET|TOKEN|PASSW|CREDENTIAL|API_?KEY)\w*)=.*$")
-_SUSPICIOUS = re.compile(r"(?i)secret|token|passw|credential|api[-_]?key|://")
-_URL = re.compile(r"(\w+://[^\s/:@]*):[^\s/@]+@")
+_TELLING = r"(?:secret|token|passw|credential|api[-_]?key)"
+_SUSPICIOUS = re.compile(rf"(?i){_TELLING}|://")
+_OPTION = re.compile(r"[\w.-]+")
+_ASSIGNED = re.compile(rf"""(?i)({_TELLING}[\w-]{{0,40}}=)(?:"[^"]*"|'[^']*'|[^\s;&|"']+)""")
+_URL = re.compile(r"(://[^\s/:@]{0,200}):[^\s/@]{1,1000}@")
 
 
 def is_secret(name: str) -> bool:
@@ -36,23 +36,25 @@ def split(environment: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str
 
 
 def _hidden(name: str, text: str) -> bool:
-    return is_secret(name) or _URL.search(text) is not None
+    return is_secret(name) or ("://" in text and _URL.search(text) is not None)
 
 
 def redacted(command: Sequence[str]) -> tuple[str, ...]:
-    """A command line as it may be shown: `--api-key ***`."""
+    """A command line as it may be shown: `--api-key ***`, `TOKEN=***`, `https://me:***@host`."""
     if not _SUSPICIOUS.search("\n".join(command)):
         return tuple(command)
     shown: list[str] = []
     hide_next = False
     for word in command:
-        found = _FLAG.match(word)
-        if hide_next and not word.startswith("-"):
+        name, sign, _ = word.partition("=")
+        option = word.startswith("-")
+        telling = _SUSPICIOUS.search(name) is not None and _OPTION.fullmatch(name) is not None
+        if hide_next and not option:
             shown.append(HIDDEN)
-        elif found and found[2]:
-            shown.append(f"{found[1]}={HIDDEN}")
+        elif telling and sign:
+            shown.append(f"{name}={HIDDEN}")
         else:
-            assigned = _ASSIGNED.sub(rf"\1={HIDDEN}", word)
+            assigned = _ASSIGNED.sub(rf"\1{HIDDEN}", word)
             shown.append(_URL.sub(rf"\1:{HIDDEN}@", assigned))
-        hide_next = found is not None and not found[2]
+        hide_next = telling and option and not sign
     return tuple(shown)

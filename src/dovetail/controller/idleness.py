@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from dovetail.controller.intake import Intake, seconds
 from dovetail.controller.roster import REQUEUE, Live
 from dovetail.executors.protocol import Attempt, Use
+from dovetail.model.amounts import duration
+from dovetail.model.errors import UserError
 from dovetail.model.event import Cancelled
+
+Action = Literal["nothing", "tell", "requeue", "cancel"]
 
 
 @dataclass(frozen=True)
@@ -20,11 +24,24 @@ class IdleRule:
     after: float = 1800.0
     #: percent
     below: float = 5.0
-    action: Literal["nothing", "tell", "requeue", "cancel"] = "tell"
+    action: Action = "tell"
 
     def reason(self, of: str) -> str:
         """The sentence its owner reads."""
         return f"it has used less than {self.below:g} % {of} for {seconds(self.after)}"
+
+
+def read_rule(text: str | None) -> IdleRule:
+    """`30m:cancel`, `1h:requeue`, `30m` (which only tells), `nothing`."""
+    if text is None:
+        return IdleRule()
+    after, _, action = text.partition(":")
+    if text == "nothing":
+        return IdleRule(action="nothing")
+    for known in get_args(Action):
+        if known == (action or "tell"):
+            return IdleRule(duration(after), action=known)
+    raise UserError(f"{text!r}: write 30m:tell, 30m:requeue, 30m:cancel or nothing")
 
 
 class Idleness:

@@ -8,6 +8,7 @@ the controller has its turn.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,9 +21,11 @@ from dovetail.model.event import Event, Started
 from dovetail.model.plan import Plan
 from dovetail.model.series import Point, Sample
 
-EVERY = 10.0
+log = logging.getLogger(__name__)
+
+EVERY = 5.0
 """Seconds between two samples."""
-KEPT = 8640
+KEPT = 17_280
 """Samples: a day of them."""
 POINTS = 240
 """Of one job."""
@@ -90,7 +93,11 @@ class Sampler:
     async def run(self) -> None:
         """Sample until cancelled."""
         while True:
-            await self.sample()
+            try:
+                await self.sample()
+            except Exception as error:
+                # Engines are other people's code: what cannot be measured now is measured later.
+                log.warning("nothing could be measured: %s", error)
             await asyncio.sleep(EVERY)
 
     async def sample(self) -> None:
@@ -132,6 +139,7 @@ class Sampler:
             usage.memory // MIB if usage is not None else None,
             use.percent if use is not None and use.of == GPU else None,
             told.steps if told is not None else None,
+            told.total if told is not None else None,
             told.rate if told is not None else None,
         )
         known.trail.add(point)

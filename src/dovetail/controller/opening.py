@@ -21,6 +21,7 @@ from dovetail.executors.local.machine import detect
 from dovetail.executors.protocol import Executor
 from dovetail.executors.slurm import Options, Slurm
 from dovetail.model.errors import UserError
+from dovetail.model.quota import GROUP, read_quotas
 
 DATABASE = "dovetail.db"
 RESERVED = 1024
@@ -62,9 +63,21 @@ def opened(opening: Opening, engine: Engine) -> Iterator[tuple[Service, Doorkeep
         )
         tokens = Tokens(store)
         service = Service(
-            controller, tokens, opening.parts.policy, opening.limits, os.geteuid() == 0
+            controller,
+            tokens,
+            opening.parts.policy,
+            opening.limits,
+            os.geteuid() == 0,
+            _groups(opening.parts.quotas),
         )
         yield service, Doorkeeper(tokens, controller.time.wall, opening.admins)
+
+
+def _groups(quotas: str | None) -> tuple[str, ...]:
+    """The groups that have a quota, in the order they were given."""
+    found = read_quotas(quotas)
+    names = found.limits if found is not None else ()
+    return tuple(name.removeprefix(GROUP) for name in names if name.startswith(GROUP))
 
 
 def prepared(folder: Path) -> Path:
@@ -82,13 +95,15 @@ def prepared(folder: Path) -> Path:
 def _owned(folder: Path) -> Iterator[None]:
     """Only one controller at a time, even where their data bases differ."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with ExitStack() as stack:
+        stack.callback(os.close, descriptor)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                f"{folder}: another controller is using it; stop that one first"
+            ) from None
         yield
-    except BlockingIOError:
-        raise UserError(f"{folder}: another controller is using it; stop that one first") from None
-    finally:
-        os.close(descriptor)
 
 
 def slurm(options: Options) -> Engine:

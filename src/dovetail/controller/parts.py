@@ -33,7 +33,7 @@ KNOWING = ("oracle", "noisy")
 """Predictors that need the truth, which only a simulation has."""
 
 
-DEFAULT_POLICY = "fifo:skip=true"
+DEFAULT_POLICY = "shared"
 """What suits a box that people share."""
 
 
@@ -77,7 +77,7 @@ def believed(parts: Parts, chosen: Policy, told: bool = False) -> str:
         return text
     if parts.predictor is not None:
         raise UserError(f"predictor {parts.predictor} knows the future: choose another one")
-    return "declared"
+    return "history"
 
 
 def composer(

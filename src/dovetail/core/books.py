@@ -8,15 +8,10 @@ who started, who left and who waits again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from dovetail.core import checking, holding, releasing
+from dovetail.core.accounts import Accounts
 from dovetail.core.lifecycle import move
-from dovetail.core.protocols import Planner, Predictor, Speed, Tenancy
-from dovetail.model.allocation import NOTHING, Allocation, Difference, Part, classify
-from dovetail.model.cluster import Cluster
-from dovetail.model.costs import Costs
-from dovetail.model.errors import OverCommitted
+from dovetail.model.allocation import Allocation, Difference, classify
 from dovetail.model.job import NOBODY, Job, Status
 from dovetail.model.plan import Action, Change, Resume, Start, Stop, Suspend
 
@@ -25,94 +20,33 @@ SUSPENDED, WAITING = Status.SUSPENDED, Status.WAITING
 """Looking a member up in its class costs ten times as much, and this is the hot path."""
 
 
-class Books:
-    """The state of one cluster's jobs and capacity."""
+RECLAIMED = "its devices went back to their owner"
+"""Why a job was stopped that nobody in its own domain wanted to stop."""
 
-    # With this many attributes, methods are found quickly only where attributes have slots.
-    __slots__ = (
-        *("cluster", "tenancy", "predictor", "speed", "costs", "planners", "jobs", "ended"),
-        *("holdings", "contested", "releasing", "leaving", "reserved", "now", "running"),
-        *("preemptions", "moves", "served", "wakes", "_whole", "_instant", "_direct", "_sole"),
-        *("_due", "_owed", "_even", "_learns", "_expect", "_first_start"),
-    )
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        tenancy: Tenancy,
-        make_planner: Callable[[Cluster], Planner],
-        predictor: Predictor,
-        speed: Speed,
-        costs: Costs,
-    ) -> None:
-        self.cluster = cluster
-        self.tenancy = tenancy
-        self.predictor = predictor
-        self.speed = speed
-        self.costs = costs
-        self.planners = [make_planner(tenancy.view(d)) for d in range(len(tenancy.domains))]
-        #: jobs that have not ended, by id
-        self.jobs: dict[int, Job] = {}
-        #: jobs that ended in the latest step, with a reason where there is one
-        self.ended: list[tuple[Job, str]] = []
-        #: capacity that others occupy, by owner
-        self.holdings: dict[str, Allocation] = {}
-        #: devices they use that are theirs once our jobs let go of them
-        self.contested: dict[str, Allocation] = {}
-        #: what stopping jobs have not let go of yet
-        self.releasing: dict[int, Allocation] = {}
-        #: stopping jobs that are over once they let go, because their owners gave them up
-        self.leaving: set[int] = set()
-        #: starts and resumes that wait for such devices, by job
-        self.reserved: dict[int, type[Start] | type[Resume]] = {}
-        self.now = 0.0
-        #: how many jobs hold devices
-        self.running = 0
-        #: stops and moves of running jobs so far
-        self.preemptions = self.moves = 0
-        #: what runs that ended have held: thousandths of GPUs and of cores, MiB, times seconds
-        self.served = [0.0, 0.0, 0.0]
-        self.wakes: list[float | None] = [None] * len(self.planners)
-        #: views are the cluster itself: nothing needs binding
-        self._whole = tenancy.whole
-        self._first_start = costs.first_start
-        self._instant = all(pool.capabilities.start_latency is None for pool in cluster.pools)
-        #: is a start as it was planned once the books have it?
-        self._direct = self._whole and self._instant
-        #: the one planner there is, if all jobs share the whole cluster
-        self._sole = self.planners[0] if tenancy.whole else None
-        #: planners to be asked at the end of the step: the only one always, of many the touched
-        self._due = {0: self.planners[0]} if tenancy.whole else dict[int, Planner]()
-        self._owed: list[Action] = []
-        # What a plug-in says it does not do is not asked for: this is the hot path.
-        self._even = getattr(speed, "even", False)
-        self._learns = getattr(predictor, "learns", True)
-        self._expect = predictor.expect
+class Refused(Exception):
+    """A plan's allocation cannot be made physical just now."""
 
-    def _planner(self, domain: int) -> Planner:
-        """A planner brought to the present, and due for a plan at the end of the step."""
-        planner = self._due.get(domain)
-        if planner is None:
-            planner = self._due[domain] = self.planners[domain]
-            if planner.timed:
-                planner.advance(self.now)
-        return planner
+
+class Books(Accounts):
+    """The state of one cluster's jobs and capacity, and how plans change it."""
 
     # ---- letting go --------------------------------------------------------------------------
 
     def _let_go(self, job: Job, done: bool = False) -> None:
         """Settle a job's counters and free whatever it holds; its status is the caller's."""
-        held, sole = job.allocation, self._sole
+        held = job.allocation
         if held is not None:
             if job.status is RUNNING:
                 self._count(job, held)
-            if sole is not None:
-                sole.left(job, self.now, done)
-            else:
-                assert job.virtual is not None
-                self._planner(job.home).left(job, self.now, done)
-                self.tenancy.release(job.home, job.virtual)
+            planner = self._sole or self._planner(job.home)
+            planner.left(job, self.now, done)
             self.cluster.release(held)
+            if not self._whole:
+                assert job.virtual is not None
+                self.tenancy.release(job.home, job.virtual, job.id)
+                if self.tenancy.touched:
+                    self._tell_touched()
             job.allocation = job.virtual = None
             self.running -= 1
         elif job.status is STOPPING:
@@ -124,30 +58,11 @@ class Books:
         elif not job.withheld:
             self._planner(job.home).left(job, self.now, done)
 
-    def _count(self, job: Job, held: Allocation) -> None:
-        """Add the present run to a job's counters."""
-        now, overhead = self.now, job.overhead
-        ran = now - job.since
-        job.since = now
-        job.run_time += ran
-        if not overhead:
-            job.attained += ran * job.rate
-        elif ran > overhead:
-            job.attained += (ran - overhead) * job.rate
-            job.overhead = 0.0
-        else:
-            job.overhead = overhead - ran
-        served = self.served
-        served[0] += ran * held[3]
-        if self.cluster.limited:
-            served[1] += ran * held.cpu
-            served[2] += ran * held.memory
-
     def _give_back_residual(self, job: Job) -> None:
         if job.residual is not None:
             physical, virtual = job.residual
             self.cluster.release(physical)
-            self.tenancy.release(job.home, virtual)
+            self.tenancy.release(job.home, virtual, job.id)
             job.residual = None
         self._planner(job.home).capacity_changed()
 
@@ -180,6 +95,11 @@ class Books:
         self.leaving.discard(job.id)
         self.ended.append((job, reason))
 
+    def _dispatched(self) -> tuple[Action, ...]:
+        """Starts whose devices were released in this batch, and rejections."""
+        owed, self._owed = self._owed, []
+        return tuple(action for action in owed if self._still_due(action))
+
     def _still_due(self, action: Action) -> bool:
         """Has the job of a dispatched start not let go again within the same batch?"""
         if not isinstance(action, Start | Resume):
@@ -187,29 +107,23 @@ class Books:
         job = self.jobs.get(action.job)
         return job is not None and job.allocation is action.allocation
 
-    def parts(self, job: Job) -> tuple[Part, ...]:
-        """Everything a job occupies in fact: held, kept while suspended, or being released."""
-        kept = job.residual[0].parts if job.residual else ()
-        releasing = self.releasing.get(job.spec.id, NOTHING).parts
-        return (job.allocation or NOTHING).parts + kept + releasing
-
     # ---- carrying plans out on the books -----------------------------------------------------
 
     def _carry_out(self, domain: int, actions: list[Action]) -> tuple[Action, ...]:
         """Everything that frees, then everything that takes; physical allocations come back."""
         if len(actions) == 1 and type(actions[0]) is Start:
-            return (self._start(domain, actions[0]),)
+            started = self._start(domain, actions[0])
+            return () if started is None else (started,)
         if not self._instant:
-            actions = [
-                each
-                for action in actions
-                for each in releasing.confirmable(self.jobs.get(action.job), action)
-            ]
+            confirmable = releasing.confirmable
+            actions = [each for a in actions for each in confirmable(self.jobs.get(a.job), a)]
         lifted = self._make_room(actions)
         done: list[Action] = []
         for action in actions:
             if type(action) is Start:
-                done.append(self._start(domain, action))
+                started = self._start(domain, action)
+                if started is not None:
+                    done.append(started)
             elif type(action) is Change and action.job not in lifted:
                 done.append(self._resize(domain, action))
             elif isinstance(action, (Resume, Change)):
@@ -272,7 +186,7 @@ class Books:
         held = job.allocation
         self.preemptions += 1
         self._let_go(job)
-        physical = self._bind(job.home, action.residual)
+        physical = self._bind(job, action.residual)
         self.cluster.take(physical, closed_too=True)
         job.residual = (physical, action.residual)
         if self._instant:
@@ -292,16 +206,18 @@ class Books:
             self._count(job, job.allocation)
         self.cluster.release(job.allocation)
         if not self._whole:
-            self.tenancy.release(job.home, job.virtual)
+            self.tenancy.loosen(job.home, job.virtual, job.id)
 
     def _resize(self, domain: int, action: Change) -> Action:
         """Second half: the job has its new amounts and another rate."""
         job, virtual = self.jobs[action.job], action.allocation
         if self.releasing:
             virtual = releasing.without_growth(job, virtual, self.releasing)
-        allocation = self._bind(domain, virtual)
-        assert job.allocation is not None
+        assert job.allocation is not None and job.virtual is not None
+        allocation = releasing.in_place(job, virtual)
         holding.retake(self.cluster, job.allocation, allocation)
+        if not self._whole:
+            self.tenancy.resize(domain, virtual, job.id)
         job.allocation, job.virtual = allocation, virtual
         job.rate = self.speed.rate(job.spec, allocation, self.cluster)
         self._due[domain].resized(job, self.now)
@@ -316,20 +232,30 @@ class Books:
         self._planner(job.home).waits(job, self.now)
         return old
 
-    def _bind(self, domain: int, allocation: Allocation) -> Allocation:
+    def _bind(self, job: Job, allocation: Allocation) -> Allocation:
+        """The physical form of an allocation of the job's view; others make room for it."""
         if self._whole:
             return allocation
-        bound = self.tenancy.bind(domain, allocation)
+        bound = self.tenancy.bind(job.home, allocation, job.id)
         if isinstance(bound, str):
-            raise OverCommitted(bound)
+            self._tell_touched()
+            raise Refused(bound)
         for victim in bound.victims:
-            self._vacate(self.jobs[victim])
+            stop = Stop(victim, RECLAIMED)
+            self._stop(stop)
+            self._evicted.append(stop)
+            self._again[self.jobs[victim].home] = None
+        if self.tenancy.touched:
+            self._tell_touched()
         return bound.allocation
 
-    def _start(self, domain: int, action: Start) -> Action:
-        """Let a waiting job run on its devices (or be about to)."""
+    def _start(self, domain: int, action: Start) -> Action | None:
+        """Let a waiting job run on its devices (or be about to); None: they cannot be bound now."""
         job, now = self.jobs[action[0]], self.now
-        self._occupy(job, domain, action[1], False)
+        try:
+            self._occupy(job, action[1], False)
+        except Refused:
+            return None
         starts = job.starts
         if starts:
             job.overhead = self.costs.start(job.spec.model, starts)
@@ -351,7 +277,10 @@ class Books:
         job = self.jobs[action.job]
         if isinstance(action, Resume):
             self._give_back_residual(job)
-        self._occupy(job, domain, action.allocation, old is not None)
+        try:
+            self._occupy(job, action.allocation, old is not None)
+        except Refused as refusal:
+            return self._stay_away(job, str(refusal))
         if isinstance(action, Resume):
             job.overhead = self.costs.resume
             job.starts += 1
@@ -368,9 +297,16 @@ class Books:
         self._due[domain].started(job, self.now)
         return self._bound(job, action)
 
-    def _occupy(self, job: Job, domain: int, virtual: Allocation, closed_too: bool) -> None:
-        """Bind an allocation of the domain's view and take it, or complain."""
-        allocation = virtual if self._whole else self._bind(domain, virtual)
+    def _stay_away(self, job: Job, reason: str) -> Action:
+        """A job that was lifted has nowhere to go: it waits, as its planner was told."""
+        move(job, WAITING)
+        job.preemptions += 1
+        self.preemptions += 1
+        return Stop(job.id, reason)
+
+    def _occupy(self, job: Job, virtual: Allocation, closed_too: bool) -> None:
+        """Bind an allocation of the job's view and take it, or complain."""
+        allocation = virtual if self._whole else self._bind(job, virtual)
         self.cluster.take(allocation, closed_too)
         job.virtual, job.allocation = virtual, allocation
         self.running += 1
@@ -386,6 +322,15 @@ class Books:
             self.reserved[job.id] = type(action)
             return action._replace(allocation=job.allocation, awaits=tuple(sorted(job.awaits)))
         return action if self._whole else action._replace(allocation=job.allocation)
+
+    def _in_view(self, domain: int, action: Action) -> Action:
+        """A recorded action in the terms of the view it was planned on."""
+        if not isinstance(action, Start | Resume | Change):
+            return action
+        virtual = self.tenancy.virtual(domain, action.allocation)
+        if isinstance(action, Change):
+            return action._replace(allocation=virtual)
+        return action._replace(allocation=virtual, awaits=())
 
     def _begin(self, job: Job) -> None:
         """Let a job run, or be about to once an executor says so."""

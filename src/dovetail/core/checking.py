@@ -32,8 +32,7 @@ def validate(books: Books) -> None:
     assert not books.cluster.limits_memory or fresh.memory == books.cluster.memory
     leaving = {number for number in books.leaving if number in books.releasing}
     assert leaving == books.leaving, "a job that was given up holds nothing and is still listed"
-    for domain in range(len(books.planners)):
-        books.tenancy.view(domain).validate()
+    books.tenancy.validate()
 
 
 def _check_overdrawn(books: Books) -> None:

@@ -31,7 +31,7 @@ def retake(cluster: Cluster, old: Allocation, new: Allocation) -> None:
     A job that gives back less than others have drawn is still within its rights.
     """
     grown, rest = [], []
-    for before, after in zip(old.parts, new.parts, strict=True):
+    for before, after in zip(sorted(old.parts), sorted(new.parts), strict=True):
         cpu = after.cpu if after.cpu > before.cpu else 0
         memory = after.memory if after.memory > before.memory else 0
         grown.append(after._replace(cpu=cpu, memory=memory))

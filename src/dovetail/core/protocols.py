@@ -86,6 +86,9 @@ class Predictor(Protocol):
     def quantiles(self, spec: JobSpec, levels: Sequence[float]) -> list[float]:
         """Work that is not exceeded with each of the given probabilities."""
 
+    def knows(self, spec: JobSpec) -> bool:
+        """Is what it expects of this job more than a default?"""
+
     def learn(self, spec: JobSpec, work: float) -> None:
         """A job of known length is done."""
 
@@ -124,14 +127,32 @@ class Tenancy(Protocol):
     def domain(self, spec: JobSpec) -> int | str:
         """The domain a job plans in, or the reason why it has none."""
 
+    def turns(self, domains: list[int], now: float) -> Sequence[int]:
+        """The order in which domains are asked for their plans at one moment."""
+
     def view(self, domain: int) -> Cluster:
         """The cluster as this domain sees it; planners read it, only the tenancy changes it."""
 
-    def bind(self, domain: int, allocation: Allocation) -> Bound | str:
-        """Take an allocation of the view and give its physical form, or say why not."""
+    @property
+    def touched(self) -> set[int]:
+        """Domains whose views changed through what others did; who reads it empties it."""
 
-    def release(self, domain: int, allocation: Allocation) -> None:
-        """Give an allocation, in the terms of the view, back to the view."""
+    def bind(
+        self, domain: int, allocation: Allocation, job: int, at: Allocation | None = None
+    ) -> Bound | str:
+        """Take an allocation of the view for a job and give its physical form, or say why not.
+
+        `at`: where it is in fact, for a job that runs there already.
+        """
+
+    def release(self, domain: int, allocation: Allocation, job: int) -> None:
+        """Give a job's allocation, in the terms of the view, back to the view."""
+
+    def loosen(self, domain: int, allocation: Allocation, job: int) -> None:
+        """A job's CPU and memory are free in its view for the moment; its devices stay its own."""
+
+    def resize(self, domain: int, allocation: Allocation, job: int) -> None:
+        """It has these amounts on its devices."""
 
     def virtual(self, domain: int, allocation: Allocation) -> Allocation:
         """A physical allocation of the domain in the terms of its view."""
@@ -147,6 +168,15 @@ class Tenancy(Protocol):
 
     def open(self, node: int) -> None:
         """A physical node takes work again."""
+
+    def validate(self) -> None:
+        """Check that views and whatever else is kept are in order."""
+
+    def snapshot(self) -> Any:
+        """What cannot be rebuilt from who holds what, as plain values."""
+
+    def restore(self, state: Any) -> None:
+        """Take back what `snapshot` gave."""
 
 
 class Planner(Protocol):

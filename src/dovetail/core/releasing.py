@@ -41,6 +41,18 @@ def without_growth(job: Job, wanted: Allocation, releasing: Releasing) -> Alloca
     return wanted._replace(parts=tuple(parts))
 
 
+def in_place(job: Job, virtual: Allocation) -> Allocation:
+    """Other amounts on the devices that a job has, in physical terms."""
+    assert job.allocation is not None and job.virtual is not None
+    pairs = zip(job.virtual.parts, job.allocation.parts, strict=True)
+    places = {(mine.node, mine.devices): held for mine, held in pairs}
+    parts = []
+    for new in virtual.parts:
+        held = places[new.node, new.devices]
+        parts.append(new._replace(node=held.node, devices=held.devices))
+    return virtual._replace(parts=tuple(parts))
+
+
 def confirmable(job: Job | None, action: Action) -> tuple[Action, ...]:
     """Where stops take time, a move becomes a stop: the job starts again from the queue.
 
@@ -50,7 +62,7 @@ def confirmable(job: Job | None, action: Action) -> tuple[Action, ...]:
         if job.awaits:
             again = Start(action.job, action.allocation, action.cause)
             return Stop(action.job, action.cause), again
-        in_place = (Difference.NONE, Difference.IN_PLACE)
-        if job.virtual and classify(job.virtual, action.allocation) not in in_place:
+        same = (Difference.NONE, Difference.IN_PLACE)
+        if job.virtual and classify(job.virtual, action.allocation) not in same:
             return (Stop(action.job, action.cause),)
     return (action,)

@@ -10,16 +10,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail.core import holding, storing
-from dovetail.core.books import RUNNING, STARTING, STOPPING, SUSPENDED, WAITING, Books
+from dovetail.core.books import RECLAIMED, RUNNING, STARTING, STOPPING, SUSPENDED, WAITING, Books
 from dovetail.core.lifecycle import move
+from dovetail.core.protocols import Planner
 from dovetail.model import event as events
 from dovetail.model.allocation import NOTHING, Allocation, Difference, allocation_of, classify
 from dovetail.model.event import ORDER, Event
 from dovetail.model.job import Job, Status
-from dovetail.model.plan import EMPTY, Action, Change, Plan, Reason, Reject, Resume, Start, Stop
+from dovetail.model.plan import EMPTY, Action, Plan, Reason, Reject, Start, Stop
 
 DONE = Status.DONE
 SAME_DEVICES = (Difference.NONE, Difference.IN_PLACE)
+AGAIN = 4
+"""How often, on average, domains are asked once more in one step because others touched them."""
 GIVEN_UP = "its owner gave it up"
 
 _new = tuple.__new__
@@ -55,17 +58,28 @@ class Scheduler(Books):
         return EMPTY
 
     def _ask_all(self, now: float) -> tuple[Action, ...]:
-        """Ask the planners of all domains in which something happened."""
+        """Have all domains plan in which something happened, and those that this touches again."""
         actions: tuple[Action, ...] = ()
-        for domain, planner in list(self._due.items()):
-            wanted = planner.plan(now)
-            if wanted:
-                actions += self._carry_out(domain, wanted)
-            if planner.waiting:
-                planner.settled()
-            self.wakes[domain] = planner.wake_at() if planner.timed else None
+        self._again.clear()
+        for domain in self.tenancy.turns(list(self._due), now):
+            actions += self._ask(domain, self._due[domain])
+        patience = AGAIN * len(self.planners)
+        while self._again and patience:
+            patience -= 1
+            domain, _ = self._again.popitem()
+            actions += self._ask(domain, self._planner(domain))
         self._due = {}
         return actions
+
+    def _ask(self, domain: int, planner: Planner) -> tuple[Action, ...]:
+        """Have one of several domains plan, and carry that out."""
+        done = self._carry_out(domain, planner.plan(self.now))
+        if self._evicted:
+            done, self._evicted = (*self._evicted, *done), []
+        if planner.waiting:
+            planner.settled()
+        self.wakes[domain] = planner.wake_at() if planner.timed else None
+        return done
 
     def apply(self, now: float, batch: Sequence[Event], plan: Plan) -> None:
         """Take in events and a plan that was made for them before: nothing is decided again.
@@ -77,28 +91,24 @@ class Scheduler(Books):
             raise Unlike(f"at {now} the books owe {owed}, but {plan.actions} was recorded")
         recorded: dict[int, list[Action]] = {domain: [] for domain in self._due}
         for action in plan.actions[len(owed) :]:
+            if isinstance(action, Stop) and action.cause == RECLAIMED:
+                # Comes of itself with what caused it.
+                continue
             home = self.jobs[action.job].home if action.job in self.jobs else -1
             if home not in recorded:
                 raise Unlike(f"at {now} nobody was asked about {action}")
             recorded[home].append(self._in_view(home, action))
-        for domain, planner in list(self._due.items()):
+        for domain in self.tenancy.turns(list(self._due), now):
+            planner = self._due[domain]
             planner.follow(now, recorded[domain])
             if recorded[domain]:
                 self._carry_out(domain, recorded[domain])
+                self._evicted.clear()
             if planner.waiting:
                 planner.settled()
             self.wakes[domain] = planner.wake_at() if planner.timed else None
         if self._sole is None:
             self._due = {}
-
-    def _in_view(self, domain: int, action: Action) -> Action:
-        """A recorded action in the terms of the view it was planned on."""
-        if not isinstance(action, Start | Resume | Change):
-            return action
-        virtual = self.tenancy.virtual(domain, action.allocation)
-        if isinstance(action, Change):
-            return action._replace(allocation=virtual)
-        return action._replace(allocation=virtual, awaits=())
 
     def _note(self, now: float, batch: Sequence[Event]) -> tuple[Action, ...]:
         """Take in all events of one instant; returns what the books owe because of them."""
@@ -115,11 +125,6 @@ class Scheduler(Books):
         if self.contested:
             self._claim_contested()
         return self._dispatched() if self._owed else ()
-
-    def _dispatched(self) -> tuple[Action, ...]:
-        """Starts whose devices were released in this batch, and rejections."""
-        owed, self._owed = self._owed, []
-        return tuple(action for action in owed if self._still_due(action))
 
     # ---- noting what happened ----------------------------------------------------------------
 
@@ -179,13 +184,17 @@ class Scheduler(Books):
         job = self.jobs.get(event.job)
         if job is None or job.id in self.leaving:
             return
-        if self._instant or job.status is WAITING or job.awaits:
+        if self._instant or job.status is WAITING or job.awaits or self._unsent(job):
             self._gave_up(job)
         elif job.status is SUSPENDED:
             self._owed.append(Stop(job.id, GIVEN_UP))
             self._gave_up(job)
         else:
             self._give_up_later(job)
+
+    def _unsent(self, job: Job) -> bool:
+        """Was its start made possible by this very batch? Then no executor has heard of it."""
+        return any(isinstance(action, Start) and action.job == job.id for action in self._owed)
 
     def _give_up_later(self, job: Job) -> None:
         """A job is over once an executor says that it let go of what it holds in fact."""
@@ -256,11 +265,11 @@ class Scheduler(Books):
         planner = self._planner(job.home)
         planner.left(job, self.now, False)
         self.cluster.release(job.allocation)
-        self.tenancy.release(job.home, job.virtual)
+        self.tenancy.release(job.home, job.virtual, job.id)
         planner.waits(job, self.now)
         self.cluster.take(actual, closed_too=True)
         job.allocation, job.virtual = actual, self.tenancy.virtual(job.home, actual)
-        self.tenancy.bind(job.home, job.virtual)
+        self.tenancy.bind(job.home, job.virtual, job.id, actual)
         planner.started(job, self.now)
 
     def _progressed(self, event: events.Progressed) -> None:

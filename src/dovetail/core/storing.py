@@ -42,6 +42,7 @@ def _around(books: Books) -> dict[str, Any]:
         "closed": [[node, reason] for node, reason in books.cluster.closed.items()],
         "planners": [planner.snapshot() for planner in books.planners],
         "predictor": books.predictor.snapshot(),
+        "tenancy": books.tenancy.snapshot(),
     }
 
 
@@ -73,6 +74,7 @@ def restore(books: Books, state: dict[str, Any], anew: bool = False) -> None:
             _introduce(books, books.planners[domain], jobs)
         else:
             books.planners[domain].restore(stored, jobs)
+    books.tenancy.restore(state.get("tenancy"))
     if not anew:
         books.predictor.restore(state["predictor"])
 
@@ -107,5 +109,5 @@ def _retake(books: Books, job: Job) -> None:
     for physical, virtual in ((job.allocation, job.virtual), job.residual or (None, None)):
         if physical is not None and virtual is not None:
             books.cluster.take(physical)
-            books.tenancy.bind(job.home, virtual)
+            books.tenancy.bind(job.home, virtual, job.id, physical)
     books.running += job.allocation is not None

@@ -57,7 +57,8 @@ def _line(folder: Path, process: subprocess.Popen[bytes]) -> Box:
 
 def _clear(box: Box) -> None:
     """Give up whatever has not ended, and wait until it has."""
-    active = box.queue(limit=MANY)
+    # The last first, so that nobody starts in the place of those who leave.
+    active = box.queue(limit=MANY)[::-1]
     for job in active:
         with suppress(UserError):
             box.cancel(job.id)

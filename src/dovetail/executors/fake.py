@@ -319,6 +319,10 @@ class FakeExecutor(Executor):
         told, self._told = self._told, []
         return [*told, *(report for report in said if report.attempt in self._mine)]
 
+    def forget(self, attempts: Sequence[Attempt]) -> None:
+        """Nothing more is told of these."""
+        self._mine.difference_update(attempts)
+
     def used_by_others(self) -> Allocation:
         """What it was told that others occupy."""
         return self.machine.foreign

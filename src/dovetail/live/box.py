@@ -18,6 +18,7 @@ from dovetail.model.live import (
     About,
     Description,
     Detail,
+    Estimate,
     Forecast,
     Machine,
     Page,
@@ -27,6 +28,8 @@ from dovetail.model.live import (
     Told,
     Usage,
 )
+from dovetail.model.what_if import Comparison
+from dovetail.model.why import Why
 
 ENDED = frozenset({"done", "failed", "cancelled", "rejected"})
 HOLDS = 30.0
@@ -129,6 +132,19 @@ class Box:
                 return
             else:
                 sleep(pace)
+
+    def why(self, job: Reference, instead: bool = True) -> Why:
+        """Why a job is as it is, and what would help."""
+        return _value(Why, self._line.get(f"/jobs/{job}/why", instead=instead))
+
+    def when(self, job: Reference) -> Estimate:
+        """When a job starts and ends, as ranges with a probability."""
+        return _value(Estimate, self._line.get(f"/jobs/{job}/when"))
+
+    def what_if(self, **different: Any) -> Comparison:
+        """This controller's past, replayed with another policy, gpus, quotas; `since` then."""
+        asked = {name: value for name, value in different.items() if value is not None}
+        return _value(Comparison, self._line.post("/what-if", asked))
 
     def history(self, limit: int | None = 100, **filters: Any) -> list[Description]:
         """Jobs that have ended, the latest first: by owner, state, name, since."""

@@ -41,6 +41,7 @@ class Point:
     memory_used: int | None
     #: percent of the devices' time; None as well where no real GPU is there to measure
     gpu: float | None
-    #: steps done, and steps per second lately; None: it does not tell
+    #: steps done and to do, and steps per second lately; None: it does not tell
     steps: float | None
+    total: float | None
     rate: float | None

@@ -19,7 +19,7 @@ from dovetail.model.job import Job
 from dovetail.model.plan import Action, Reason, Start
 from dovetail.model.request import Request
 from dovetail.planners.arranging import Arranging
-from dovetail.planners.reasons import describe, why_impossible
+from dovetail.planners.reasons import short_of_amounts, why_impossible
 from dovetail.planners.walk import Walk
 
 
@@ -211,10 +211,7 @@ class Arranged:
         reason = self.inner.explain(job, now)
         if reason.cause != "next" or self._starts(job, now):
             return reason
-        text = (
-            f"needs {describe(job.spec.request)}; enough GPUs are free, but not with that much "
-            "CPU and memory, even if all others were left with their least"
-        )
+        text = f"{short_of_amounts(job.spec.request)}, even if all others had their least"
         return Reason("cpu or memory", text, (), "an end beside it, or less CPU or memory")
 
     def _starts(self, job: Job, now: float) -> bool:

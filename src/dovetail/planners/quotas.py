@@ -16,7 +16,7 @@ from dovetail.core.lanes import Lane
 from dovetail.core.view import Amounts
 from dovetail.model.job import Job, JobSpec
 from dovetail.model.plan import Action, Reason
-from dovetail.model.quota import Limit
+from dovetail.model.quota import GROUP, Limit
 from dovetail.model.request import Request
 from dovetail.planners.reasons import describe, names_of, next_to_end
 from dovetail.planners.terms import amounts_of, held_by
@@ -150,7 +150,7 @@ class Limited(Walk):
         used = self._used.get(name, NONE)
         text = (
             f"needs {describe(job.spec.request)}; {_whose(name)} is {_words(limit)} at one time "
-            f"and {_words(Limit(*used), limit)} of it is in use"
+            f"and {_words(Limit(*used), limit)} are in use"
         )
         blockers = self._to_end(name, limit, asked)
         unblock = f"the end of {names_of(self, blockers)}" if blockers else "a larger quota"
@@ -173,12 +173,9 @@ def _least(lane: Lane) -> Amounts:
 
 
 def _whose(name: str) -> str:
-    group = name.removeprefix("group:")
-    return (
-        f"the quota of {name or 'users without a name'}"
-        if group == name
-        else (f"the quota of group {group}")
-    )
+    if name.startswith(GROUP):
+        return f"the quota of group {name.removeprefix(GROUP)}"
+    return f"the quota of {name or 'users without a name'}"
 
 
 def _words(amounts: Limit, like: Limit | None = None) -> str:

@@ -14,7 +14,7 @@ from dovetail.core.lanes import Lane
 from dovetail.model.cluster import Cluster
 from dovetail.model.job import Job
 from dovetail.model.plan import Reason
-from dovetail.model.request import Request
+from dovetail.model.request import WHOLE, Request
 
 if TYPE_CHECKING:
     from dovetail.planners.walk import Walk
@@ -39,8 +39,18 @@ def describe(request: Request) -> str:
     groups = request.alternatives[0].groups
     cpu = sum(group.most * (group.each.cpu or 0) for group in groups)
     memory = sum(group.most * (group.each.memory or 0) for group in groups)
-    extras = [f"{cpu / 1000:g} cores"] * bool(cpu) + [f"{memory / 1024:g} GiB"] * bool(memory)
+    cores = f"{cpu / 1000:g} core{'' if cpu <= 1000 else 's'}"
+    extras = [cores] * bool(cpu) + [f"{memory / 1024:g} GiB"] * bool(memory)
+    if not milli:
+        return " and ".join(extras) or "no GPU"
     return f"{text} with {' and '.join(extras)}" if extras else text
+
+
+def short_of_amounts(request: Request) -> str:
+    """What is said when it is not GPUs that are missing."""
+    if not request.milli_gpus:
+        return f"needs {describe(request)}; no node has that much CPU and memory free"
+    return f"needs {describe(request)}; enough GPUs are free, but not with that much CPU and memory"
 
 
 def explain_waiting(walk: Walk, job: Job) -> Reason:
@@ -50,29 +60,31 @@ def explain_waiting(walk: Walk, job: Job) -> Reason:
     if Draft(cluster, walk.placement).find(lane.options) is not None:
         return _held_by_order(walk, job)
     asked = describe(job.spec.request)
-    ends = _until_it_fits(walk, lane)
+    running = next_to_end(walk)
+    ends = _until_it_fits(walk, lane, running)
     if ends is None:
         return _not_ours(walk, lane, asked)
     if lane.size > cluster.idle:
         text = f"needs {asked}; {cluster.idle} of {cluster.gpus} GPUs are free"
         missing = lane.size - cluster.idle
         unblock = f"{missing} more free GPU{'s' * (missing > 1)}"
-        return Reason("devices", text, _next_to_end(walk, missing), unblock)
+        return Reason("devices", text, _enough(running, missing), unblock)
     unblock = f"the end of {names_of(walk, ends)}"
     if _fits_without_cpu_and_memory(walk, lane):
-        text = f"needs {asked}; enough GPUs are free, but not with that much CPU and memory"
-        return Reason("cpu or memory", text, ends, unblock)
+        return Reason("cpu or memory", short_of_amounts(job.spec.request), ends, unblock)
+    if 0 < job.spec.request.milli_gpus < WHOLE:
+        text = f"needs {asked}; no GPU has that much left"
+        return Reason("devices", text, ends, unblock)
     text = f"needs {asked}; {cluster.idle} GPUs are free, but not where it could use them"
     return Reason("fragmentation", text, ends, unblock)
 
 
-def _until_it_fits(walk: Walk, lane: Lane) -> tuple[int, ...] | None:
-    """The running jobs, the first to end first, that must end before a job of the lane fits.
+def _until_it_fits(walk: Walk, lane: Lane, running: list[Job]) -> tuple[int, ...] | None:
+    """The running jobs, of those in order, that must end before a job of the lane fits.
 
     Of many it may be a few more than needed: not after each of thousands a place is looked for.
     """
     draft, ended, look = Draft(walk.view.cluster, walk.placement), [], 1
-    running = next_to_end(walk)
     for other in running:
         assert other.virtual is not None
         draft.release(other.virtual)
@@ -109,9 +121,10 @@ def _held_by_order(walk: Walk, job: Job) -> Reason:
         for entry in lane.in_order()
         if entry < job.entry and entry[3] is not job
     ]
-    if not ahead:
+    first = min(ahead)[3] if ahead else None
+    if first is None or (walk.ordering.skip and not first.impatient):
+        # Who looks past misfits lets nobody wait for the order alone.
         return Reason("next", "it fits and starts with the next decision", (), "the next decision")
-    first = min(ahead)[3]
     name = first.spec.name
     if first.impatient:
         text = f"it fits, but {name} has lost its patience and would be delayed"
@@ -124,8 +137,9 @@ def _held_by_order(walk: Walk, job: Job) -> Reason:
 
 def next_to_end(walk: Walk) -> list[Job]:
     """Running jobs, those believed to end first first."""
-    running = walk.view.running.values()
-    return sorted(running, key=lambda other: (other.time_left(walk.view.now), other.spec.id))
+    now = walk.view.now
+    left = [(job.time_left(now), job.id, job) for job in walk.view.running.values()]
+    return [job for _, _, job in sorted(left)]
 
 
 def names_of(walk: Walk, jobs: Sequence[int]) -> str:
@@ -136,10 +150,10 @@ def names_of(walk: Walk, jobs: Sequence[int]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def _next_to_end(walk: Walk, missing: int) -> tuple[int, ...]:
-    """The running jobs believed to end first that together free what is missing."""
+def _enough(running: list[Job], missing: int) -> tuple[int, ...]:
+    """As many of these jobs, in order, as together free what is missing."""
     blockers = []
-    for other in next_to_end(walk):
+    for other in running:
         if missing <= 0:
             break
         blockers.append(other.spec.id)

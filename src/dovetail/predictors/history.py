@@ -99,6 +99,10 @@ class History:
                 return found
         return None
 
+    def knows(self, spec: JobSpec) -> bool:
+        """Were jobs alike seen, or did its owner say?"""
+        return spec.estimate is not None or self._alike(spec) is not None
+
     def _guessed(self, spec: JobSpec, levels: Sequence[float]) -> list[float]:
         declared = spec.estimate is not None
         middle = spec.estimate if spec.estimate else self.default

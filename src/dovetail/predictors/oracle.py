@@ -34,6 +34,10 @@ class Oracle:
         """Certain: all quantiles are the truth."""
         return [self.expect(spec)] * len(levels)
 
+    def knows(self, spec: JobSpec) -> bool:
+        """It knows everything."""
+        return True
+
     def learn(self, spec: JobSpec, work: float) -> None:
         """Nothing to learn."""
 
@@ -72,6 +76,10 @@ class Declared(Oracle):
     """What the owner declared; `default` seconds where nothing was declared."""
 
     default: float = 3600.0
+
+    def knows(self, spec: JobSpec) -> bool:
+        """Did its owner say?"""
+        return spec.estimate is not None
 
     def expect(self, spec: JobSpec) -> float:
         """The estimate in the job's spec."""

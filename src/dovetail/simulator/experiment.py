@@ -18,7 +18,6 @@ from dovetail.metrics.records import Amounts, Run, Series
 from dovetail.model.cluster import Capabilities, Cluster
 from dovetail.model.costs import Costs
 from dovetail.model.errors import UserError
-from dovetail.model.job import JobSpec
 from dovetail.model.quota import read_quotas
 from dovetail.model.trace import Trace, TraceJob
 from dovetail.placements import PLACEMENTS
@@ -30,11 +29,10 @@ from dovetail.recipes import policy
 from dovetail.simulator.faults import Faults, read_faults
 from dovetail.simulator.loop import Simulation
 from dovetail.simulator.spec import ClusterSpec, read_spec
+from dovetail.simulator.tenancies import tenancy_for
 from dovetail.simulator.world import World
 from dovetail.speed.locality import Locality
 from dovetail.speed.sensitivity import Sensitivity
-from dovetail.tenancy.partitions import Partitions
-from dovetail.tenancy.whole import Whole
 from dovetail.traces.loader import load
 
 Progress = Callable[[int, int | None], None]
@@ -58,6 +56,8 @@ class Replay:
     format: str | None = None
     #: `column=file`
     partition_by: str | None = None
+    #: who owns what: `cells:FILE`, `private:FILE`, `shares:FILE`; see `simulator.tenancies`
+    tenancy: str | None = None
     #: seconds; None: as the cluster file or the defaults say
     restart_cost: float | None = None
     stop_cost: float | None = None
@@ -76,14 +76,20 @@ class Replay:
     quotas: str | None = None
 
 
-def replay(settings: Replay, progress: Progress | None = None) -> Run:
-    """Run one simulation from settings to result."""
+def replay(
+    settings: Replay,
+    progress: Progress | None = None,
+    *,
+    trace: Trace | None = None,
+    spec: ClusterSpec | None = None,
+) -> Run:
+    """Run one simulation from settings to result; trace and cluster may have been read already."""
     wall, cpu = time.perf_counter(), time.process_time()
-    spec = read_spec(settings.cluster)
+    spec = spec or read_spec(settings.cluster)
     cluster = spec.cluster
     policy(settings.policy)
     measure = _window(settings.measure)
-    trace = load(
+    trace = trace or load(
         settings.trace,
         format=settings.format,
         start=settings.start,
@@ -120,6 +126,7 @@ def _compose(
     """Put the parts together and say what they are."""
     chosen, costs = policy(settings.policy), _costs(settings, spec)
     cluster = _acknowledging(spec.cluster) if costs.stop else spec.cluster
+    tenancy, cluster = tenancy_for(settings, cluster)
     _check_progress(chosen.ordering(), costs)
     placement_text = settings.placement or chosen.placement
     predictor_text = settings.predictor or chosen.predictor
@@ -142,7 +149,6 @@ def _compose(
     world = World(cluster, speed, costs, _latency(cluster), faults.breaks, faults.as_recorded)
     if isinstance(predictor, Oracle):
         predictor.told = world.truth
-    tenancy = _tenancy(settings.partition_by, cluster)
     quotas = read_quotas(settings.quotas)
 
     def make_planner(view: Cluster) -> Any:
@@ -166,6 +172,7 @@ def _compose(
         "predictor": predictor_text,
         "costs": {**asdict(costs), "span_penalty": settings.span_penalty},
         "partition_by": settings.partition_by,
+        "tenancy": settings.tenancy,
         "faults": settings.faults,
         "quotas": None if quotas is None else str(quotas),
         "seed": settings.seed,
@@ -242,49 +249,6 @@ def _window(text: str | None) -> tuple[int, int] | None:
     if not (colon and first.isdigit() and last.isdigit() and int(first) < int(last)):
         raise UserError(f"--measure {text}: write it as FIRST:LAST, as in 4000:5000")
     return int(first), int(last)
-
-
-COLUMNS: dict[str, Callable[[JobSpec], str]] = {
-    "vc": lambda spec: spec.tenant,
-    "cluster": lambda spec: spec.tenant,
-    "tenant": lambda spec: spec.tenant,
-    "user": lambda spec: spec.user,
-    "group": lambda spec: spec.group,
-}
-
-
-def _tenancy(text: str | None, cluster: Cluster) -> Whole | Partitions:
-    if text is None:
-        return Whole(cluster)
-    column, equals, path = text.partition("=")
-    if not equals or column not in COLUMNS:
-        names = ", ".join(COLUMNS)
-        raise UserError(f"--partition-by {text}: write COLUMN=FILE; columns are {names}")
-    return Partitions(cluster, _sizes(path), COLUMNS[column])
-
-
-def _sizes(path: str) -> dict[str, int]:
-    """Node counts per partition: two columns with a header, name and number."""
-    sizes: dict[str, int] = {}
-    try:
-        with open(path) as file:
-            lines = file.read().splitlines()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: is not a text file") from None
-    for number, line in enumerate(lines[1:], 2):
-        name, _, count = line.partition(",")
-        if not line.strip():
-            continue
-        if not count.strip().isdigit() or int(count) < 1:
-            raise UserError(f"{path}:{number}: {line!r} is not NAME,NODES")
-        if name.strip() in sizes:
-            raise UserError(f"{path}:{number}: partition {name.strip()!r} is listed twice")
-        sizes[name.strip()] = int(count)
-    if not sizes:
-        raise UserError(f"{path}: lists no partitions (a header, then NAME,NODES lines)")
-    return sizes
 
 
 def _capacity(cluster: Cluster) -> Amounts:

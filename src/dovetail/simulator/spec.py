@@ -2,7 +2,8 @@
 
 In text, cpus are cores and mem is GiB, both per node. Keys: cpus, mem, type, gpumem (GiB per GPU),
 rack (nodes per rack), labels (joined by `/`). A TOML file has a table `[[nodes]]` per kind with
-`count`, `gpus` and the same keys, an optional `[costs]` table and `[speed]` factors by GPU type.
+`count`, `gpus` and the same keys, an optional `[costs]` table and `[speed]` factors by GPU type;
+its `[[tenants]]` are read by `tenancy.contracts`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dovetail.model.errors import UserError
 
 KEYS = ("cpus", "mem", "type", "gpumem", "rack", "labels")
 MOST_NODES = 1_000_000
-TABLES = ("nodes", "costs", "speed")
+TABLES = ("nodes", "costs", "speed", "tenants")
 
 
 @dataclass(frozen=True)

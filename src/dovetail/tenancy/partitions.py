@@ -1,12 +1,13 @@
 """Hard walls: each tenant has its own nodes and its own queue, and sees nothing else.
 
-A partition is a run of nodes of the physical cluster; its view is a cluster of those nodes alone,
-so binding shifts node numbers. Jobs of tenants without a partition are refused with a reason.
+A partition is a list of nodes of the physical cluster; its view is a cluster of those nodes alone,
+so binding changes node numbers. Jobs of tenants without a partition are refused with a reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from dovetail.core.holding import occupy
 from dovetail.core.protocols import Bound
@@ -17,51 +18,64 @@ from dovetail.model.job import JobSpec
 
 
 class Partitions:
-    """Node counts per partition, dealt out in order from the first node on."""
+    """Nodes per partition, by their numbers in the physical cluster."""
 
     whole = False
 
     def __init__(
-        self, cluster: Cluster, sizes: Mapping[str, int], column: Callable[[JobSpec], str]
+        self,
+        cluster: Cluster,
+        members: Mapping[str, Sequence[int]],
+        column: Callable[[JobSpec], str],
     ) -> None:
-        needed = sum(sizes.values())
-        if needed > len(cluster.nodes):
-            have = len(cluster.nodes)
-            raise UserError(f"the partitions need {needed} nodes; the cluster has {have}")
-        self.domains: Sequence[str] = tuple(sizes)
+        self.domains: Sequence[str] = tuple(members)
+        self.touched: set[int] = set()
         self._column = column
         self._index = {name: index for index, name in enumerate(self.domains)}
-        self._starts: list[int] = []
-        self._views: list[Cluster] = []
-        start = 0
         capabilities = {pool.type: pool.capabilities for pool in cluster.pools}
-        for size in sizes.values():
-            self._starts.append(start)
-            self._views.append(Cluster(cluster.nodes[start : start + size], capabilities))
-            start += size
+        #: by domain: the physical number of each of its nodes, and the other way round
+        self._nodes = [tuple(sorted(nodes)) for nodes in members.values()]
+        self._numbers = [{at: own for own, at in enumerate(nodes)} for nodes in self._nodes]
+        self._views = [
+            Cluster([cluster.nodes[node] for node in nodes], capabilities) for nodes in self._nodes
+        ]
 
     def domain(self, spec: JobSpec) -> int | str:
         """The partition named by the job's column."""
         name = self._column(spec)
         return self._index.get(name, f"no partition is named {name!r}")
 
+    def turns(self, domains: list[int], now: float) -> Sequence[int]:
+        """As they come: nobody has what another could use."""
+        return domains
+
     def view(self, domain: int) -> Cluster:
         """The nodes of one partition."""
         return self._views[domain]
 
-    def bind(self, domain: int, allocation: Allocation) -> Bound | str:
-        """Take it from the partition and shift node numbers to the physical ones."""
+    def bind(
+        self, domain: int, allocation: Allocation, job: int, at: Allocation | None = None
+    ) -> Bound | str:
+        """Take it from the partition and give its nodes their physical numbers."""
         # Amounts are checked where they are taken in fact.
         occupy(self._views[domain], allocation)
-        return Bound(_shift(allocation, self._starts[domain]))
+        return Bound(_renumbered(allocation, self._nodes[domain]))
 
-    def release(self, domain: int, allocation: Allocation) -> None:
+    def release(self, domain: int, allocation: Allocation, job: int) -> None:
         """Give it back to the partition."""
         self._views[domain].release(allocation)
 
+    def loosen(self, domain: int, allocation: Allocation, job: int) -> None:
+        """Free its amounts in the view."""
+        self._views[domain].release(allocation)
+
+    def resize(self, domain: int, allocation: Allocation, job: int) -> None:
+        """Take its new amounts in the view."""
+        occupy(self._views[domain], allocation)
+
     def virtual(self, domain: int, allocation: Allocation) -> Allocation:
         """Physical nodes in the numbers of the partition."""
-        return _shift(allocation, -self._starts[domain])
+        return _renumbered(allocation, self._numbers[domain])
 
     def hold(self, allocation: Allocation) -> None:
         """Occupy each part in the partition that owns its node."""
@@ -85,11 +99,35 @@ class Partitions:
         for view, index in self._owner(node):
             view.open(index)
 
+    def validate(self) -> None:
+        """Check the views."""
+        for view in self._views:
+            view.validate()
+
+    def snapshot(self) -> Any:
+        """Who holds what says it all."""
+        return None
+
+    def restore(self, state: Any) -> None:
+        """Nothing to take back."""
+
     def _owner(self, node: int) -> list[tuple[Cluster, int]]:
-        pairs = zip(self._views, self._starts, strict=True)
-        return [(view, node - at) for view, at in pairs if at <= node < at + len(view.nodes)]
+        pairs = zip(self._views, self._numbers, strict=True)
+        return [(view, numbers[node]) for view, numbers in pairs if node in numbers]
 
 
-def _shift(allocation: Allocation, by: int) -> Allocation:
-    parts = tuple(part._replace(node=part.node + by) for part in allocation.parts)
+def dealt(sizes: Mapping[str, int], cluster: Cluster) -> dict[str, range]:
+    """Node counts per partition, dealt out in order from the first node on."""
+    needed, have = sum(sizes.values()), len(cluster.nodes)
+    if needed > have:
+        raise UserError(f"the partitions need {needed} nodes; the cluster has {have}")
+    members, start = {}, 0
+    for name, size in sizes.items():
+        members[name] = range(start, start + size)
+        start += size
+    return members
+
+
+def _renumbered(allocation: Allocation, numbers: Mapping[int, int] | Sequence[int]) -> Allocation:
+    parts = tuple(part._replace(node=numbers[part.node]) for part in allocation.parts)
     return allocation._replace(parts=parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from dovetail.core.protocols import Bound
 from dovetail.model.allocation import Allocation
@@ -18,20 +19,33 @@ class Whole:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self.touched: set[int] = set()
 
     def domain(self, spec: JobSpec) -> int | str:
         """Everybody is at home in the one domain."""
         return 0
 
+    def turns(self, domains: list[int], now: float) -> Sequence[int]:
+        """As they come: nobody has what another could use."""
+        return domains
+
     def view(self, domain: int) -> Cluster:
         """The physical cluster; the scheduler itself keeps it current."""
         return self._cluster
 
-    def bind(self, domain: int, allocation: Allocation) -> Bound | str:
+    def bind(
+        self, domain: int, allocation: Allocation, job: int, at: Allocation | None = None
+    ) -> Bound | str:
         """Already physical."""
         return Bound(allocation)
 
-    def release(self, domain: int, allocation: Allocation) -> None:
+    def release(self, domain: int, allocation: Allocation, job: int) -> None:
+        """Nothing beyond the physical cluster to keep."""
+
+    def loosen(self, domain: int, allocation: Allocation, job: int) -> None:
+        """Nothing beyond the physical cluster to keep."""
+
+    def resize(self, domain: int, allocation: Allocation, job: int) -> None:
         """Nothing beyond the physical cluster to keep."""
 
     def virtual(self, domain: int, allocation: Allocation) -> Allocation:
@@ -49,3 +63,13 @@ class Whole:
 
     def open(self, node: int) -> None:
         """Nothing beyond the physical cluster to keep."""
+
+    def validate(self) -> None:
+        """The cluster is checked with the books."""
+
+    def snapshot(self) -> Any:
+        """Who holds what says it all."""
+        return None
+
+    def restore(self, state: Any) -> None:
+        """Nothing to take back."""

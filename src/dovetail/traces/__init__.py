@@ -23,6 +23,7 @@ from dovetail.traces.openb import Openb
 from dovetail.traces.pai import Pai
 from dovetail.traces.philly import Philly
 from dovetail.traces.philly_json import PhillyJson
+from dovetail.traces.sacct import Sacct
 from dovetail.traces.source import Source
 from dovetail.traces.synergy import Synergy
 from dovetail.traces.table import Table, header
@@ -52,6 +53,7 @@ BUILTIN: dict[str, Callable[[], Reader]] = {
     "muri": Muri,
     "gavel": Gavel,
     "synergy": Synergy,
+    "sacct": Sacct,
 }
 
 FORMATS: Registry[Reader] = Registry("trace format", BUILTIN, "dovetail.traces")

@@ -46,6 +46,8 @@ class Table:
     columns: ClassVar[Columns]
     #: further column names that tell the format from others; nothing is read from them
     marks: ClassVar[tuple[str, ...]] = ()
+    #: what stands between cells
+    delimiter: ClassVar[str] = ","
 
     def job(self, *args: Any, **kwargs: Any) -> TraceJob:
         """The job of one row: takes the converted cells in the order of `columns`."""
@@ -60,7 +62,7 @@ class Table:
     def recognises(cls, first: str) -> int:
         """How specific a match the first line of a file is: 0 is none."""
         needed = [*cls.needed(), *cls.marks]
-        return len(needed) if set(header(first)).issuperset(needed) else 0
+        return len(needed) if set(header(first, cls.delimiter)).issuperset(needed) else 0
 
     def __call__(self, source: Source) -> Iterator[TraceJob]:
         """The jobs of the file, in its order."""
@@ -81,7 +83,7 @@ class _Rows:
 
     def __init__(self, table: Table, source: Source) -> None:
         self.source = source
-        self.rows = csv.reader(source.lines, skipinitialspace=True)
+        self.rows = csv.reader(source.lines, skipinitialspace=True, delimiter=table.delimiter)
         self.found = [name.strip() for name in next(self.rows, [])]
         missing = [name for name in table.needed() if name not in self.found]
         if missing:
@@ -151,9 +153,10 @@ class _Rows:
         raise AssertionError("the row was bad a moment ago")
 
 
-def header(first: str) -> list[str]:
+def header(first: str, delimiter: str = ",") -> list[str]:
     """Column names in the first line of a file."""
-    return [name.strip() for name in next(csv.reader([first.replace("\0", "")]), [])]
+    cells = csv.reader([first.replace("\0", "")], delimiter=delimiter)
+    return [name.strip() for name in next(cells, [])]
 
 
 # ---- converters -----------------------------------------------------------------------------

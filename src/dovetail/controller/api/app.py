@@ -8,7 +8,17 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from dovetail import __version__
-from dovetail.controller.api import account, cluster, explained, feed, history, jobs, series
+from dovetail.controller.api import (
+    account,
+    answers,
+    cluster,
+    explained,
+    feed,
+    history,
+    jobs,
+    meters,
+    series,
+)
 from dovetail.controller.api.door import Door
 from dovetail.controller.api.people import Doorkeeper
 from dovetail.controller.api.refusing import Refused
@@ -46,7 +56,9 @@ def make_app(service: Service, keeper: Doorkeeper) -> FastAPI:
     )
     app.state.service = service
     series.attach(app, service, feed.attach(app, service, keeper))
-    for module in (jobs, history, cluster, account, feed, series, explained):
+    meters.attach(app, service)
+    app.include_router(meters.router)
+    for module in (jobs, history, cluster, account, feed, series, explained, answers):
         app.include_router(module.router, prefix=f"/{VERSION}", responses=SAID)  # type: ignore[arg-type]
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(UserError, _wrong)
@@ -67,10 +79,13 @@ def _wrong(_: Request, error: Exception) -> JSONResponse:
     return Refused(code, str(error)).answer()
 
 
-def _unknown(_: Request, error: Exception) -> JSONResponse:
+def _unknown(request: Request, error: Exception) -> JSONResponse:
     """What the framework itself refuses: unknown paths, methods, bodies that are no JSON."""
     assert isinstance(error, HTTPException)
-    answer = Refused(error.status_code, str(error.detail)).answer()
+    sentence = f"there is nothing at {request.url.path}"
+    if error.status_code != 404:
+        sentence = str(error.detail)
+    answer = Refused(error.status_code, sentence).answer()
     answer.headers.update(error.headers or {})
     return answer
 

@@ -22,7 +22,7 @@ router = APIRouter(tags=["screens"])
 @router.get("/policy")
 async def policy(person: Anyone, service: Served) -> Rules:
     """What decides, its parameters, and what else could."""
-    return rules(_parts(service))
+    return rules(parts_of(service))
 
 
 @router.get("/jobs/{reference}/profile")
@@ -30,7 +30,7 @@ async def profile(reference: Reference, person: Anyone, service: Served) -> Curv
     """How the job's speed depends on its cores; null where no profile of its model is known."""
     found = resolve(service.controller, reference)
     live = service.controller.roster.get(found[0]) if len(found) == 1 else None
-    known = catalogue(_parts(service).profiles)
+    known = catalogue(parts_of(service).profiles)
     if live is None or live.submission.model not in known:
         return None
     return _drawn(service, known[live.submission.model], live.id)
@@ -50,6 +50,7 @@ def _drawn(service: Service, known: Profile, number: int) -> Curve:
     return replace(drawn, granted=cores, speed=known.rate(cores, memory, kind))
 
 
-def _parts(service: Service) -> Parts:
+def parts_of(service: Service) -> Parts:
+    """What decides, as it is on record."""
     written = service.controller.journal.store.noted("parts")
     return read_parts(written) if written is not None else Parts(service.policy)

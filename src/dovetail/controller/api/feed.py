@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
-from fastapi.responses import StreamingResponse
 
 from dovetail.controller import board, reading
+from dovetail.controller.api.jobs import shown
 from dovetail.controller.api.people import Anyone, Doorkeeper
 from dovetail.controller.api.refusing import Refused
 from dovetail.controller.api.service import Served, Service
+from dovetail.controller.api.streaming import Streaming
 from dovetail.model.event import Event
 from dovetail.model.plan import Plan
 
@@ -78,7 +79,7 @@ class Feed:
             for listener in self.listeners:
                 listener.put(message)
 
-    async def stream(self, request: Request, listener: Listener) -> AsyncIterator[bytes]:
+    async def stream(self, request: Request, listener: Listener) -> AsyncGenerator[bytes, None]:
         """What one listener is sent, until they go, fall behind, or the controller ends."""
         service = self._service
         try:
@@ -123,17 +124,15 @@ def _feed(request: Request) -> Feed:
 Feeding = Annotated[Feed, Depends(_feed)]
 
 
-@router.get("/events", response_class=StreamingResponse)
-async def events(person: Anyone, request: Request, feed: Feeding) -> StreamingResponse:
+@router.get("/events", response_class=Response)
+async def events(person: Anyone, request: Request, feed: Feeding) -> Response:
     """Server-sent events: `changes` after decisions, `sample` every few seconds."""
     if len(feed.listeners) >= MOST_LISTENERS:
         raise Refused(429, f"{MOST_LISTENERS} listen already; close a page that nobody looks at")
     listener = Listener()
     # From here on: what changes before the first byte is sent must not be missed.
     feed.listeners.add(listener)
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    stream = feed.stream(request, listener)
-    return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+    return Streaming(feed.stream(request, listener))
 
 
 @router.get("/board", response_class=Response)
@@ -154,8 +153,10 @@ async def reasons(
     """Why these jobs wait, in words; those that have ended are left out."""
     numbers = [int(each) for each in jobs.split(",")][:MOST_ASKED]
     controller = service.controller
-    alive = [number for number in numbers if number in controller.roster]
-    return {number: reading.describe(controller, number).reason for number in alive}
+    alive = [
+        reading.describe(controller, number) for number in numbers if number in controller.roster
+    ]
+    return {job.id: shown(job, person).reason for job in alive}
 
 
 def _message(kind: str, value: Any) -> bytes:

@@ -143,7 +143,7 @@ async def show(
     wait: Annotated[float, Query(ge=0, le=LONGEST_WAIT, allow_inf_nan=False)] = 0.0,
 ) -> Detail:
     """One job; with `wait`, not before it has ended or so many seconds have passed."""
-    number = _one(reference, service)
+    number = single(reference, service)
     until = service.controller.time.now() + wait
     while wait and number in service.controller.roster and not service.ending:
         left = until - service.controller.time.now()
@@ -176,7 +176,7 @@ async def log(
     tail: Annotated[int, Query(ge=0, le=100_000)] = 0,
 ) -> Piece:
     """What it wrote after the cursor, or its last lines. Attempt 0 is the latest."""
-    number = _one(reference, service)
+    number = single(reference, service)
     _check_owner(service, number, person)
     return piece(service.controller, number, attempt, cursor, tail)
 
@@ -229,7 +229,8 @@ def _theirs(reference: str, person: Person, service: Service) -> list[int]:
     return found
 
 
-def _one(reference: str, service: Service) -> int:
+def single(reference: str, service: Service) -> int:
+    """The one job a reference means."""
     found = resolve(service.controller, reference)
     if len(found) != 1:
         raise Refused(

@@ -16,7 +16,7 @@ from dovetail.controller.finding import resolve
 from dovetail.controller.measuring import Sampler
 from dovetail.model.series import Point, Sample
 
-MOST_TOLD = 10_000
+MOST_TOLD = 3000
 """Jobs whose measurements are sent to everybody who listens."""
 
 router = APIRouter(tags=["screens"])
@@ -37,11 +37,11 @@ def attach(app: FastAPI, service: Service, feed: Feed) -> None:
 
 
 def _rows(points: dict[int, Point]) -> dict[int, list[float | None]]:
-    """CPU, memory and GPU use, steps and their rate; none where they would be too many."""
+    """CPU, memory and GPU use, steps done and to do; none where they would be too many."""
     if len(points) > MOST_TOLD:
         return {}
     return {
-        number: [point.cpu_used, point.memory_used, point.gpu, point.steps, point.rate]
+        number: [point.cpu_used, point.memory_used, point.gpu, point.steps, point.total]
         for number, point in points.items()
     }
 
@@ -70,7 +70,7 @@ async def series(
 
 @router.get("/measured", response_class=JSONResponse)
 async def measured(person: Anyone, sampler: Sampling) -> JSONResponse:
-    """By running job: CPU, memory and GPU use, steps done and their rate, when last looked at."""
+    """By running job: CPU, memory and GPU use, steps done and to do, when last looked at."""
     return JSONResponse(_rows(sampler.latest), headers={"Cache-Control": "no-store"})
 
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import resource
-import socket
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -41,8 +40,10 @@ async def serve(
 ) -> None:
     """Run controller and servers until told to end; `ready` is called with the port, or None."""
     _allow_many_connections()
+    servers = [Server(_config(app))]
+    if where.port is not None:
+        servers.append(Server(_config(app, where.certificate, where.key)))
     sockets = where.sockets()
-    servers = [Server(_config(app, each, where)) for each in sockets]
     over = asyncio.Event()
     service.stop = over.set
     running = asyncio.create_task(service.controller.run())
@@ -71,10 +72,9 @@ async def serve(
         await running
 
 
-def _config(app: ASGIApp, each: socket.socket, where: Listening) -> uvicorn.Config:
-    tls: dict[str, Any] = {}
-    if each.family != socket.AF_UNIX and where.certificate is not None:
-        tls = {"ssl_certfile": where.certificate, "ssl_keyfile": where.key}
+def _config(
+    app: ASGIApp, certificate: Path | None = None, key: Path | None = None
+) -> uvicorn.Config:
     config = uvicorn.Config(
         app,
         http=PeerProtocol,
@@ -86,13 +86,14 @@ def _config(app: ASGIApp, each: socket.socket, where: Listening) -> uvicorn.Conf
         proxy_headers=False,
         backlog=BACKLOG,
         timeout_graceful_shutdown=LAST_WORDS,
-        **tls,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
     )
     try:
         config.load()
     except (ssl.SSLError, OSError) as error:
         raise UserError(
-            f"{where.certificate}: cannot be used as a certificate ({error.strerror})"
+            f"{certificate}: cannot be used as a certificate ({error.strerror})"
         ) from None
     return config
 

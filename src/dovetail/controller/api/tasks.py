@@ -126,6 +126,9 @@ class Task(BaseModel):
         elif self.gpus != count:
             raise UserError(f"{self.gpus:g} GPUs: ask for a whole number, or for a part of one")
         cpu, memory = amounts.cores(self.cpus), amounts.memory(self.memory)
+        if not count and cpu is None:
+            # There is no share of GPUs to go by.
+            cpu = 1000
         return gang(count, cpu, memory, types, share, amounts.memory(self.gpu_memory) or 0)
 
 

@@ -128,8 +128,10 @@ def folder_of(data: Path, attempt: Attempt) -> Folder:
 
 def remove(data: Path, attempts: Sequence[Attempt]) -> None:
     """Throw away what attempts left; what cannot be removed is no reason to remember them."""
-    for attempt in attempts:
-        shutil.rmtree(folder_of(data, attempt).path, ignore_errors=True)
+    folders = [folder_of(data, attempt) for attempt in attempts]
+    # All attempts of a job are forgotten together, and what it kept with them.
+    for path in {each for folder in folders for each in (folder.path, folder.kept)}:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def read_state(path: Path) -> State | None:

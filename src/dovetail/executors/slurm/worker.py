@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 
 from dovetail.executors.local.surroundings import common
-from dovetail.executors.protocol import Attempt, Ended, Launch, Report, Running
+from dovetail.executors.protocol import Attempt, Ended, Fault, Launch, Report, Running
 from dovetail.executors.slurm import batch
 from dovetail.executors.slurm.closures import Closures
 from dovetail.executors.slurm.commands import CommandLine, Refused, Trouble
@@ -221,6 +221,9 @@ class Worker(Thread):
             found = listed.pop(run.mark, [])
             for report in run.look(found, now):
                 self.reports.put(report)
+                if isinstance(report, Ended) and report.fault is Fault.ENGINE:
+                    # A node may be gone: the next question is about them.
+                    self._questions = NODES_EVERY - 1
             if run.over:
                 del self.runs[run.launch.attempt]
             for stray in run.strays(found):

@@ -2,7 +2,8 @@
 
 import { h, s } from "./dom.js";
 
-const PAD = { left: 46, right: 14, top: 10, bottom: 22 };
+const PAD = { right: 14, top: 10, bottom: 22 };
+const SIGN = 6.4;
 
 /** Round steps that fill a range: 1, 2 or 5 times a power of ten, or what clocks show. */
 export function steps(most, about, clock = false) {
@@ -32,17 +33,18 @@ function timeTicks(from, to, width) {
  * Lines in one frame. `series`: [{name, hue, points: [[x, y|null]], area, dashed, steps}].
  * `x`: "time", or a function that words a value; `y`: words a value; `top`: the least top of the axis.
  */
-export function lines({ label, series, x = "time", y, top = 0, height = 150, clock = false, xTicks = null, from = null, to = null }) {
+export function lines({ label, series, x = "time", y, said = y, top = 0, height = 150, clock = false, xTicks = null, from = null, to = null }) {
   const figure = h("figure", { class: "chart" });
   const shown = series.filter((each) => each.points.some(([, value]) => value !== null));
   const all = shown.flatMap((each) => each.points);
   figure.append(h("figcaption", {}, h("span", { class: "title", text: label }),
-    ...shown.map((each) => h("span", { class: "key" }, h("i", { class: `line hue-${each.hue}${each.dashed ? " dashed" : ""}`, "aria-hidden": "true" }), each.name))));
+    ...shown.map((each) => h("span", { class: "key" }, h("i", { class: `line hue-${each.hue}${each.dashed ? " dashed" : ""}`, "aria-hidden": "true" }), each.name, x === "time" ? h("b", { text: said(lastOf(each.points)) }) : null))));
   if (!all.length) { figure.append(h("p", { class: "quiet", text: "Nothing was measured yet." })); return figure; }
   const bounds = { from: from ?? Math.min(...all.map(([at]) => at)), to: to ?? Math.max(...all.map(([at]) => at)) };
   if (bounds.to <= bounds.from) bounds.to = bounds.from + 1;
   const marks = steps(Math.max(top, ...all.map(([, value]) => value ?? 0)) || 1, height / 42, clock);
   const most = marks.at(-1);
+  const left = Math.max(30, 10 + SIGN * Math.max(...marks.map((value) => y(value).length)));
   const holder = h("div", { class: "plot" });
   const tip = h("div", { class: "tip", hidden: true, "aria-hidden": "true" });
   figure.append(holder);
@@ -51,18 +53,18 @@ export function lines({ label, series, x = "time", y, top = 0, height = 150, clo
     const width = Math.max(160, Math.floor(holder.clientWidth));
     if (width === drawn) return;
     drawn = width;
-    const px = (at) => PAD.left + ((at - bounds.from) / (bounds.to - bounds.from)) * (width - PAD.left - PAD.right);
+    const px = (at) => left + ((at - bounds.from) / (bounds.to - bounds.from)) * (width - left - PAD.right);
     const py = (value) => height - PAD.bottom - (value / most) * (height - PAD.top - PAD.bottom);
     const ticks = x === "time" ? timeTicks(bounds.from, bounds.to, width) : (xTicks ?? steps(bounds.to, 5).filter((at) => at <= bounds.to)).map((at) => [at, x(at)]);
-    const said = shown.map((each) => `${each.name} ${y(lastOf(each.points))}`).join(", ");
-    const svg = s("svg", { width, height, role: "img", "aria-label": `${label}; latest: ${said}` },
-      marks.map((value) => [s("line", { class: "grid", x1: PAD.left, x2: width - PAD.right, y1: py(value), y2: py(value) }),
-        s("text", { class: "axis", x: PAD.left - 7, y: py(value) + 4, "text-anchor": "end", text: y(value) })]),
+    const latest = shown.map((each) => `${each.name} ${said(lastOf(each.points))}`).join(", ");
+    const svg = s("svg", { width, height, role: "img", "aria-label": `${label}; latest: ${latest}` },
+      marks.map((value) => [s("line", { class: "grid", x1: left, x2: width - PAD.right, y1: py(value), y2: py(value) }),
+        s("text", { class: "axis", x: left - 7, y: py(value) + 4, "text-anchor": "end", text: y(value) })]),
       ticks.map(([at, text]) => s("text", { class: "axis", x: px(at), y: height - 5, "text-anchor": px(at) > width - 40 ? "end" : "middle", text })),
       shown.map((each) => path(each, px, py)));
     const cross = s("line", { class: "cross", y1: PAD.top, y2: height - PAD.bottom, visibility: "hidden" });
     svg.append(cross);
-    svg.addEventListener("pointermove", (event) => point(event, { svg, cross, tip, px, width, bounds, shown, x, y }));
+    svg.addEventListener("pointermove", (event) => point(event, { svg, cross, tip, px, left, width, bounds, shown, x, y: said }));
     svg.addEventListener("pointerleave", () => { tip.hidden = true; cross.setAttribute("visibility", "hidden"); });
     holder.replaceChildren(svg, tip);
   };
@@ -91,19 +93,18 @@ function path({ points, hue, area, dashed, stepped }, px, py) {
     s("path", { class: `stroke${dashed ? " dashed" : ""}`, d: line }));
 }
 
-function point(event, { svg, cross, tip, px, width, bounds, shown, x, y }) {
+function point(event, { svg, cross, tip, px, left, width, bounds, shown, x, y }) {
   const box = svg.getBoundingClientRect();
-  const at = bounds.from + ((event.clientX - box.left - PAD.left) / (width - PAD.left - PAD.right)) * (bounds.to - bounds.from);
-  const nearest = shown.map((each) => [each, each.points.reduce((best, now) => (Math.abs(now[0] - at) < Math.abs(best[0] - at) ? now : best))]);
+  const wanted = bounds.from + ((event.clientX - box.left - left) / (width - left - PAD.right)) * (bounds.to - bounds.from);
+  const nearest = shown.map((each) => [each, each.points.reduce((best, now) => (Math.abs(now[0] - wanted) < Math.abs(best[0] - wanted) ? now : best))]);
   const [where] = nearest[0][1];
   const title = x === "time" ? new Date(where * 1000).toLocaleString([], { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hour12: false }) : x(where);
   tip.replaceChildren(h("b", { text: title }), ...nearest.map(([each, [, value]]) => h("span", {}, h("i", { class: `line hue-${each.hue}` }), `${each.name} ${value === null ? "–" : y(value)}`)));
   tip.hidden = false;
-  const left = px(where);
-  tip.style.setProperty("left", `${Math.min(left + 10, width - tip.offsetWidth - 4)}px`);
-  if (left > width / 2) tip.style.setProperty("left", `${Math.max(4, left - tip.offsetWidth - 10)}px`);
-  cross.setAttribute("x1", left);
-  cross.setAttribute("x2", left);
+  const at = px(where);
+  tip.style.setProperty("left", `${at > width / 2 ? Math.max(4, at - tip.offsetWidth - 10) : at + 10}px`);
+  cross.setAttribute("x1", at);
+  cross.setAttribute("x2", at);
   cross.setAttribute("visibility", "visible");
 }
 

@@ -16,11 +16,21 @@ export function span(seconds) {
   return rest && !(first === 2 && whole >= 600) ? `${head} ${rest}${NARROW}${next}` : head;
 }
 
+/** A range of seconds from now as `5 to 20 min`, with its middle where that is all there is room for. */
+export function range({ low, middle, high }) {
+  if (middle === null) return "cannot be told";
+  if (high !== null && high < 1) return "now";
+  return `in ${span(low)} to ${high === null ? "who knows" : span(high)}`;
+}
+
 /** Thousandths of cores as cores. */
 export const cores = (thousandths) => number(thousandths / 1000);
 
+export const coreWords = (thousandths) => `${cores(thousandths)} ${thousandths === 1000 ? "core" : "cores"}`;
+
 /** MiB as GiB or TiB. */
 export function memory(mib) {
+  if (!Number.isFinite(mib)) return "–";
   if (mib < 1024) return `${Math.round(mib)}${NARROW}MiB`;
   const gib = mib / 1024;
   return gib < 4096 ? `${number(gib)}${NARROW}GiB` : `${number(gib / 1024)}${NARROW}TiB`;

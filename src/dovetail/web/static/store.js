@@ -7,7 +7,7 @@ const PATIENCE = [1, 2, 4, 8, 15];
 class Store extends EventTarget {
   jobs = new Map();
   nodes = [];
-  /** By job: [CPU used, memory used, GPU percent, steps, rate]. */
+  /** By job: [CPU used, memory used, GPU percent, steps, steps to do]. */
   measured = {};
   sample = null;
   about = null;

@@ -28,7 +28,7 @@ export async function show(root, signal) {
     heading("Cluster", h("span", { class: "quiet", text: `${store.about.policy} · ${store.about.engine}` })),
     store.about.virtual ? h("p", { class: "hint", text: "The GPUs are virtual: made up, to try things out. What runs, really runs." }) : "",
     tiles,
-    h("div", { class: "bar-above" }, legend, choice("Colour by", [["user", "User"], ["use", "Use"]], by, pick)),
+    h("div", { class: "bar-above" }, legend, choice("Colour by", [["user", "By user"], ["use", "By use"]], by, pick)),
     map);
   draw();
   const later = throttled(250, draw);

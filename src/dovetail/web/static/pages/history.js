@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { lines } from "../chart.js";
 import { h } from "../dom.js";
-import { cores, count, number, span } from "../format.js";
+import { cores, count, memory, number, span } from "../format.js";
 import { choice, heading } from "../parts.js";
 import { store } from "../store.js";
 
@@ -31,6 +31,6 @@ function graphs(samples, hours) {
     lines({ ...frame, label: "Jobs", y: count, top: 4, series: [{ name: "waiting", hue: 1, stepped: true, area: true, points: of("waiting") }, { name: "running", hue: 2, stepped: true, points: of("running") }] }),
     lines({ ...frame, label: "Wait", y: span, clock: true, top: 60, series: [{ name: "so far, of those who wait", hue: 1, points: of("age") }, { name: "of those who started", hue: 0, points: of("wait").filter(([, value]) => value !== null) }] }),
     lines({ ...frame, label: "CPU, cores", y: cores, top: last.cpu, series: [{ name: "there are", hue: 6, dashed: true, points: of("cpu") }, { name: "granted", hue: 5, area: true, stepped: true, points: of("cpu_granted") }, { name: "used", hue: 0, area: true, points: of("cpu_used") }] }),
-    lines({ ...frame, label: "Memory, GiB", y: number, top: last.memory / 1024, series: [{ name: "there is", hue: 6, dashed: true, points: gib("memory") }, { name: "granted", hue: 5, area: true, stepped: true, points: gib("memory_granted") }, { name: "used", hue: 3, area: true, points: gib("memory_used") }] }),
+    lines({ ...frame, label: "Memory, GiB", y: number, said: (value) => memory(1024 * value), top: last.memory / 1024, series: [{ name: "there is", hue: 6, dashed: true, points: gib("memory") }, { name: "granted", hue: 5, area: true, stepped: true, points: gib("memory_granted") }, { name: "used", hue: 3, area: true, points: gib("memory_used") }] }),
   ];
 }

@@ -1,13 +1,15 @@
 // One job: what it is, what became of it so far, how it goes, and what it writes.
 
-import { get, post } from "../api.js";
+import { answers, get, post } from "../api.js";
 import { lines } from "../chart.js";
 import { h, refill, throttled } from "../dom.js";
-import { cores, count, memory, number, percent, ranges, span } from "../format.js";
+import { cores, coreWords, count, memory, number, percent, range, ranges, span } from "../format.js";
 import { badge, confirmed, ENDED, heading, notify, person, since, when } from "../parts.js";
 import { store } from "../store.js";
 import { follow } from "./log.js";
 import { timeline } from "./timeline.js";
+
+const FRESH = 15_000;
 
 export async function show(root, signal, reference) {
   const head = h("div", {});
@@ -19,7 +21,7 @@ export async function show(root, signal, reference) {
   const mine = () => ["admin"].includes(store.about.role) || (store.about.role === "user" && store.about.you === detail.job.owner);
   const draw = () => {
     refill(head, title(detail.job, mine(), reload));
-    refill(facts, factsOf(detail));
+    refill(facts, factsOf(detail, estimate));
     refill(times, h("h2", { text: "Timeline" }), timeline(detail));
   };
   const measure = async () => {
@@ -27,10 +29,22 @@ export async function show(root, signal, reference) {
     const [points, curve] = ended ? [[], null] : await Promise.all([get(`jobs/${detail.job.id}/usage`), get(`jobs/${detail.job.id}/profile`)]);
     if (!signal.aborted) charts.replaceChildren(...graphs(points, curve));
   };
-  const reload = async () => { detail = await get(`jobs/${detail.job.id}`); if (!signal.aborted) draw(); };
+  const reload = async () => {
+    detail = await get(`jobs/${detail.job.id}`);
+    if (signal.aborted) return;
+    if (Date.now() - asked > FRESH) await foresee();
+    draw();
+  };
+  let estimate = null;
+  let asked = 0;
+  // Looking ahead is work for the controller: now and then will do.
+  const foresee = async () => {
+    asked = Date.now();
+    estimate = !detail.job.ended && (await answers("jobs/{reference}/when")) ? await get(`jobs/${detail.job.id}/when`) : null;
+  };
   root.append(head, h("div", { class: "columns" }, facts, times), charts, log);
   draw();
-  await measure();
+  await Promise.all([measure(), foresee().then(draw)]);
   if (mine()) follow(log, () => detail.job, signal);
   else log.append(h("h2", { text: "Log" }), h("p", { class: "quiet", text: "Its owner and admins see what it writes." }));
   const later = throttled(500, () => reload().then(measure));
@@ -66,15 +80,17 @@ function title(job, mine, reload) {
   ];
 }
 
-function factsOf({ job, directory, environment, hidden }) {
+function factsOf({ job, directory, environment, hidden }, estimate) {
   const row = (name, ...values) => [h("dt", { text: name }), h("dd", {}, ...values)];
-  const asked = [`${number(job.gpus)} GPU${job.gpus === 1 ? "" : "s"}`, job.cpu === null ? "CPU as the policy sees fit" : `${cores(job.cpu)} cores`, job.memory === null ? "memory likewise" : memory(job.memory)];
+  const asked = [`${number(job.gpus)} GPU${job.gpus === 1 ? "" : "s"}`, job.cpu === null ? "CPU as the policy sees fit" : coreWords(job.cpu), job.memory === null ? (job.cpu === null ? "memory likewise" : "memory as the policy sees fit") : memory(job.memory)];
   return [h("h2", { text: "Facts" }), h("dl", {},
     row("User", person(job.owner), job.tenant ? ` of ${job.tenant}` : ""),
     row("Asked for", asked.join(", ")),
-    job.places.length ? row("Has", ...job.places.map((on) => h("div", { text: `${on.node}: ${on.devices.length ? `GPU ${ranges(on.devices)}, ` : ""}${cores(on.cpu)} cores, ${memory(on.memory)}${on.share < 1000 ? `, ${percent(on.share, 1000)} of each GPU` : ""}` }))) : [],
+    job.places.length ? row("Has", ...job.places.map((on) => h("div", { text: `${on.node}: ${on.devices.length ? `GPU ${ranges(on.devices)}, ` : ""}${coreWords(on.cpu)}, ${memory(on.memory)}${on.share < 1000 ? `, ${percent(on.share, 1000)} of each GPU` : ""}` }))) : [],
     row("Submitted", when(job.submitted)),
     job.started ? row("Waited", span(job.started - job.submitted)) : ENDED.has(job.state) ? [] : row("Waits", since(job.submitted)),
+    estimate && !job.places.length ? row("Starts", range(estimate.start), chance(estimate)) : [],
+    estimate ? row("Ends", range(estimate.end), chance(estimate)) : [],
     job.ended ? row("Ended", when(job.ended), job.code === null ? (job.signal ? `, by signal ${job.signal}` : "") : `, exit code ${job.code}`) : [],
     job.attempts > 1 || job.failures ? row("Attempts", `${job.attempts}${job.failures ? `, ${job.failures} failed` : ""}`) : [],
     job.priority ? row("Priority", number(job.priority)) : [],
@@ -89,6 +105,8 @@ function factsOf({ job, directory, environment, hidden }) {
     h("pre", { text: [...environment.map(([name, value]) => `${name}=${value}`), ...hidden.map((name) => `${name}=…`)].join("\n") })) : null];
 }
 
+const chance = (estimate) => h("span", { class: "quiet", text: `, ${percent(estimate.chance, 1)} sure` });
+
 const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
 function graphs(points, curve) {
@@ -99,7 +117,7 @@ function graphs(points, curve) {
   if (points.some((point) => point.gpu !== null)) made.push(lines({ label: "GPU use, percent", y: number, top: 100, series: [{ name: "busy", hue: 2, area: true, points: of("gpu") }] }));
   if (points.length > 1) {
     made.push(lines({ label: "CPU, cores", y: cores, series: [{ name: "granted", hue: 6, dashed: true, stepped: true, points: of("cpu_granted") }, { name: "used", hue: 0, area: true, points: of("cpu_used") }] }));
-    made.push(lines({ label: "Memory, GiB", y: number, series: [{ name: "granted", hue: 6, dashed: true, stepped: true, points: gib("memory_granted") }, { name: "used", hue: 3, area: true, points: gib("memory_used") }] }));
+    made.push(lines({ label: "Memory, GiB", y: number, said: (value) => memory(1024 * value), series: [{ name: "granted", hue: 6, dashed: true, stepped: true, points: gib("memory_granted") }, { name: "used", hue: 3, area: true, points: gib("memory_used") }] }));
   }
   if (curve) {
     const mark = curve.granted === null ? [] : [{ name: `now ${number(curve.granted)} cores: ${number(curve.speed)} ×`, hue: 1, points: [[curve.granted, 0], [curve.granted, curve.speed]] }];

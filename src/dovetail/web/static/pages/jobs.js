@@ -1,6 +1,6 @@
 // The queue: everything that has not ended, with the reason why it waits; and what has ended.
 
-import { get } from "../api.js";
+import { answers, get } from "../api.js";
 import { h, throttled } from "../dom.js";
 import { count, number, percent, ranges, span } from "../format.js";
 import { badge, choice, empty, heading, person, since, when } from "../parts.js";
@@ -8,7 +8,7 @@ import { store } from "../store.js";
 import { LongTable } from "../virtual.js";
 
 const COLUMNS = [["id", "Job", "id"], ["name", "Name", "name"], ["owner", "User", "owner"], ["state", "State", "state"], ["gpus", "GPUs", "num"], ["time", "For", "num time"], ["why", "Where, or why not", "why"]];
-const VIEWS = [["live", "All live"], ["waiting", "Waiting"], ["running", "Running"], ["ended", "Ended"]];
+const VIEWS = [["live", "All live"], ["waiting", "Waiting"], ["running", "Running"], ["mine", "Mine"], ["ended", "Ended"]];
 const FRESH = 5000;
 
 export async function show(root, signal) {
@@ -38,6 +38,7 @@ export async function show(root, signal) {
   root.append(heading("Jobs", note), h("div", { class: "bar-above" }, choice("Which", VIEWS, state.view, pick), search), hint, table.element);
   await pick(state.view);
   store.on(["jobs"], (touched) => { if (touched) for (const id of touched) reasons.delete(id); if (state.view !== "ended") later(); }, signal);
+  store.on(["sample"], () => { if (state.view !== "ended") later(); }, signal);
   store.on(["jobs"], throttled(2000, () => { if (state.view === "ended") pick("ended"); }), signal);
   phone.addEventListener("change", draw, { signal });
   signal.addEventListener("abort", () => { later.cancel(); ask.cancel(); });
@@ -45,7 +46,7 @@ export async function show(root, signal) {
 
 function found({ view, text, ended }) {
   const all = view === "ended" ? ended : [...store.jobs.values()];
-  const wanted = { waiting: (job) => !job.places.length, running: (job) => job.places.length > 0 }[view] ?? (() => true);
+  const wanted = { waiting: (job) => !job.places.length, running: (job) => job.places.length > 0, mine: (job) => job.owner === store.about.you }[view] ?? (() => true);
   const fits = (job) => !text || job.name.toLowerCase().includes(text) || job.owner.toLowerCase().includes(text) || String(job.id).startsWith(text);
   const items = all.filter((job) => wanted(job) && fits(job));
   // What runs first, then in order of submission.
@@ -59,8 +60,12 @@ async function refresh(table, reasons, draw) {
     .filter((job) => job && !job.ended && !job.places.length && now - (reasons.get(job.id)?.asked ?? 0) > FRESH).map((job) => job.id);
   if (!stale.length) return;
   for (const id of stale) reasons.set(id, { text: reasons.get(id)?.text ?? "", asked: now });
-  const said = await get("reasons", { jobs: stale.join(",") });
-  for (const [id, text] of Object.entries(said)) reasons.set(Number(id), { text, asked: now });
+  const jobs = stale.join(",");
+  const [said, estimates] = await Promise.all([get("reasons", { jobs }), (await answers("when")) ? get("when", { jobs }) : {}]);
+  for (const [id, text] of Object.entries(said)) {
+    const middle = estimates[id]?.start.middle;
+    reasons.set(Number(id), { text: typeof middle === "number" ? `${text} · starts in about ${span(middle)}` : text, asked: now });
+  }
   draw();
 }
 
@@ -90,6 +95,6 @@ function why(job, reasons) {
     return h("span", { class: "quiet", title: text, text });
   }
   const on = job.places.map(([node, devices]) => (devices.length ? `${node}: GPU ${ranges(devices)}` : node)).join(" + ");
-  const [steps, total] = job.progress ?? [];
+  const [, , , steps, total] = store.measured[job.id] ?? [];
   return [total ? h("span", { class: "progress", role: "img", "aria-label": `${percent(steps, total)} done` }, h("i", { style: { width: `${Math.min(100, (100 * steps) / total)}%` } })) : null, h("span", { title: on, text: on })];
 }

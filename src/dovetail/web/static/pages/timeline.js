@@ -1,7 +1,7 @@
 // What became of a job over time: waiting, and each attempt with what it held.
 
 import { h, s } from "../dom.js";
-import { cores, exact, memory, moment, ranges, span } from "../format.js";
+import { coreWords, exact, memory, moment, ranges, span } from "../format.js";
 import { store } from "../store.js";
 
 export function timeline({ job, runs }) {
@@ -31,7 +31,7 @@ function piecesOf(job, runs, to) {
   for (const run of attempts) {
     waits(run.started);
     const end = run.ended ?? to;
-    const on = run.places.map((place) => `${place.node}${place.devices.length ? ` GPU ${ranges(place.devices)}` : ""}, ${cores(place.cpu)} cores, ${memory(place.memory)}`).join(" + ");
+    const on = run.places.map((place) => `${place.node}${place.devices.length ? ` GPU ${ranges(place.devices)}` : ""}, ${coreWords(place.cpu)}, ${memory(place.memory)}`).join(" + ");
     const bad = run.ended && run.outcome && !/^(exit code 0|stopped)\b/.test(run.outcome);
     found.push({ kind: bad ? "failed" : "running", from: run.started, to: end, text: attempts.length > 1 ? `attempt ${run.number}` : "runs", more: `on ${on}${run.outcome && run.ended ? ` — ${run.outcome}` : ""}` });
     at = end;

@@ -1,0 +1,155 @@
+"""What would help a job that waits: each idea is tried on a fork, and told only if it is true.
+
+A fork forgets the job and is handed it again as it might have been: submitted when it was, but
+asking for less, or more urgent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import Any
+
+from dovetail.answers.foresight import Foresight, Lengths, fork
+from dovetail.core.scheduler import Scheduler
+from dovetail.model.event import Cancelled, Submitted
+from dovetail.model.job import JobSpec
+from dovetail.model.plan import Stop
+from dovetail.model.request import Alternative, Group, Request
+from dovetail.model.why import Instead
+
+PARTS = (0.75, 0.5, 0.25, 0.125)
+"""Of what was asked for, that are tried."""
+
+URGENT = 1.0
+NOTICEABLE = 60.0
+"""Seconds sooner that are worth telling."""
+
+
+@dataclass(frozen=True)
+class Idea:
+    """A job as it might have been."""
+
+    change: str
+    spec: JobSpec
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Everything needed to try ideas, apart from the scheduler itself."""
+
+    image: dict[str, Any]
+    make: Callable[[], Scheduler]
+    now: float
+    lengths: Lengths
+    wake_at: float | None = None
+    #: seconds; no further idea is tried after them
+    budget: float = 1.5
+
+    def instead(self, spec: JobSpec) -> tuple[Instead, ...]:
+        """What would help, of each kind of idea the one that changes least."""
+        until = monotonic() + self.budget
+        found: list[Instead] = []
+        later: list[Idea] = []
+        for ideas in (_amounts(spec), _widths(spec), _urgency(spec)):
+            tried = []
+            for idea in ideas:
+                if monotonic() > until:
+                    break
+                stops = self._starts_now(idea)
+                if stops is not None:
+                    found.append(Instead(idea.change, 0.0, None, stops))
+                    break
+                tried.append(idea)
+            else:
+                later += tried[-1:]
+        if later and monotonic() < until:
+            found += self._sooner(spec, later, until)
+        return tuple(found)
+
+    def _starts_now(self, idea: Idea) -> tuple[int, ...] | None:
+        """The jobs that are stopped for it if it starts now; None: it does not."""
+        scheduler = fork(self.make, self.image)
+        number = idea.spec.id
+        plan = scheduler.step(self.now, [Cancelled(number), Submitted(idea.spec)])
+        job = scheduler.jobs.get(number)
+        if job is None or job.allocation is None:
+            return None
+        return tuple(action.job for action in plan.actions if isinstance(action, Stop))
+
+    def _sooner(self, spec: JobSpec, ideas: list[Idea], until: float) -> list[Instead]:
+        """Ideas that do not let it start now, but sooner than it will."""
+        present = self._start(Idea("", spec), until)
+        found = []
+        for idea in ideas:
+            start = self._start(idea, until)
+            if start is None or monotonic() > until:
+                continue
+            if present is None:
+                found.append(Instead(idea.change, start))
+            elif present - start >= max(NOTICEABLE, 0.1 * present):
+                found.append(Instead(idea.change, start, present - start))
+        return found
+
+    def _start(self, idea: Idea, until: float) -> float | None:
+        """Seconds until it starts, as lengths are believed; None: cannot be told."""
+        ahead = Foresight(fork(self.make, self.image), self.now, self.lengths, self.wake_at)
+        number = idea.spec.id
+        ahead.step([Cancelled(number), Submitted(idea.spec)])
+        while number not in ahead.started:
+            if monotonic() > until or not ahead.advance():
+                return None
+        return ahead.started[number] - self.now
+
+
+def _amounts(spec: JobSpec) -> Iterator[Idea]:
+    """Fewer cores, then less memory."""
+    for name, unit, word in (("cpu", 1000, "cores"), ("memory", 1024, "GiB")):
+        asked = _total(spec.request, name)
+        for part in PARTS if asked else ():
+            fewer = max(1, round(asked * part / unit)) * unit
+            if fewer < asked:
+                request = _scaled(spec.request, name, fewer / asked)
+                change = f"{fewer / unit:g} {word} instead of {asked / unit:g}"
+                yield Idea(change, spec._replace(request=request))
+
+
+def _widths(spec: JobSpec) -> Iterator[Idea]:
+    """Fewer GPUs, where the job is one group of equal parts."""
+    alternative = spec.request.alternatives[0]
+    if len(alternative.groups) != 1:
+        return
+    group = alternative.groups[0]
+    tried: set[int] = set()
+    for width in (group.most - 1, *(round(group.most * part) for part in PARTS)):
+        if 0 < width < group.most and width not in tried and group.each.gpus:
+            tried.add(width)
+            change = f"{width * group.each.gpus} GPUs instead of {group.gpus}"
+            narrow = replace(alternative, groups=(Group(width, group.each, width),))
+            yield Idea(change, spec._replace(request=_request(spec.request, narrow)))
+
+
+def _urgency(spec: JobSpec) -> Iterator[Idea]:
+    if spec.priority < URGENT:
+        yield Idea("high priority", spec._replace(priority=URGENT))
+
+
+def _total(request: Request, name: str) -> int:
+    groups = request.alternatives[0].groups
+    return sum(group.most * (getattr(group.each, name) or 0) for group in groups)
+
+
+def _scaled(request: Request, name: str, factor: float) -> Request:
+    alternative = request.alternatives[0]
+    groups = tuple(
+        replace(group, each=replace(group.each, **{name: round(amount * factor)}))
+        if (amount := getattr(group.each, name))
+        else group
+        for group in alternative.groups
+    )
+    return _request(request, replace(alternative, groups=groups))
+
+
+def _request(request: Request, alternative: Alternative) -> Request:
+    return Request((alternative,), request.modes, request.labels, request.datasets)

@@ -1,0 +1,195 @@
+"""What would have been: the same jobs, replayed once as things were and once as asked.
+
+Both are replays, so that they differ in what was asked and in nothing else. Where the jobs come
+from, a controller's past or a trace, is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.metrics.records import OUTCOMES, Run
+from dovetail.model.cluster import Cluster, Node
+from dovetail.model.errors import UserError
+from dovetail.model.trace import Trace, TraceJob
+from dovetail.model.what_if import STEPS, Comparison, Outcome, Shift
+from dovetail.simulator.experiment import Replay, replay
+from dovetail.simulator.spec import ClusterSpec
+
+POINTS = 240
+"""Of what is drawn over time."""
+
+SAME = 60.0
+"""Seconds sooner or later that nobody notices."""
+
+MOST_SHIFTS = 20
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One way things are or could be."""
+
+    label: str
+    settings: Replay
+    cluster: Cluster
+
+
+def compare(
+    jobs: Sequence[TraceJob],
+    before: Setting,
+    after: Setting,
+    origin: float = 0.0,
+    notices: Sequence[str] = (),
+) -> Comparison:
+    """Replay jobs under two settings; `origin` is the wall time of second 0."""
+    if not jobs:
+        raise UserError("no job on record can be replayed; ask again when some have ended")
+    one, other = _Told(before, _run(before, jobs)), _Told(after, _run(after, jobs))
+    begin = min(job.spec.submit for job in jobs)
+    step = max(one.last, other.last, begin + 1.0) - begin
+    step = step / POINTS
+    gains = one.jcts - other.jcts
+    both = ~np.isnan(gains)
+    unfinished = int((~both).sum())
+    said = list(notices)
+    if unfinished:
+        said.append(f"{unfinished} jobs end in only one of the replays, or in none")
+    return Comparison(
+        one.outcome(begin, step),
+        other.outcome(begin, step),
+        origin + begin,
+        step,
+        int((gains[both] > SAME).sum()),
+        int((gains[both] < -SAME).sum()),
+        int((np.abs(gains[both]) <= SAME).sum()),
+        _users(jobs, one, other),
+        _most(jobs, one, other),
+        tuple(said),
+    )
+
+
+def resized(cluster: Cluster, gpus: int) -> Cluster:
+    """The same machines with so many GPUs in all: more or fewer of the last kind of node.
+
+    A single node grows or shrinks, with its CPU and memory.
+    """
+    nodes = list(cluster.nodes)
+    if len(nodes) == 1:
+        return Cluster([_stretched(nodes[0], gpus)])
+    kind, total = nodes[-1], sum(node.gpus for node in nodes)
+    while nodes and total - nodes[-1].gpus >= gpus:
+        total -= nodes.pop().gpus
+    while total + kind.gpus <= gpus and kind.gpus:
+        nodes.append(replace(kind, name=f"{kind.name}+{len(nodes)}"))
+        total += kind.gpus
+    if total != gpus:
+        raise UserError(f"{gpus} GPUs are no whole number of nodes of {kind.gpus}")
+    return Cluster(nodes)
+
+
+def _stretched(node: Node, gpus: int) -> Node:
+    if not node.gpus:
+        raise UserError("a machine without GPUs cannot be imagined with more of them")
+    cpu = None if node.cpu is None else node.cpu * gpus // node.gpus
+    memory = None if node.memory is None else node.memory * gpus // node.gpus
+    return replace(node, gpus=gpus, cpu=cpu, memory=memory)
+
+
+def _run(setting: Setting, jobs: Sequence[TraceJob]) -> Run:
+    trace = Trace("history", "history", iter(jobs), len(jobs))
+    return replay(setting.settings, trace=trace, spec=ClusterSpec(setting.cluster))
+
+
+class _Told:
+    """One replay, with its jobs in order of their numbers."""
+
+    def __init__(self, setting: Setting, run: Run) -> None:
+        self.setting, self.run = setting, run
+        records = run.records
+        order = np.argsort(np.asarray(records.id))
+        ended = np.frombuffer(bytes(records.outcome), np.uint8)[order]
+        finished = ended == OUTCOMES.index("finished")
+        submit, end = np.asarray(records.submit)[order], np.asarray(records.end)[order]
+        held = np.asarray(records.run_time)[order]
+        self.jcts: Floats = np.where(finished, end - submit, np.nan)
+        self.waits: Floats = np.where(finished, end - submit - held, np.nan)
+        self.last = float(np.nanmax(end)) if len(end) else 0.0
+        self.first = float(submit.min()) if len(submit) else 0.0
+
+    def outcome(self, begin: float, step: float) -> Outcome:
+        """What people see of it."""
+        run, gpus = self.run, self.setting.cluster.gpus
+        span = max(self.last - self.first, 1e-9)
+        times: Floats = begin + step * np.arange(POINTS, dtype=np.float64)
+        return Outcome(
+            self.setting.label,
+            gpus,
+            int((~np.isnan(self.jcts)).sum()),
+            _mean(self.waits),
+            _mean(self.jcts),
+            run.used.milli_gpus / 1000 / (gpus * span) if gpus else 0.0,
+            run.preemptions,
+            span,
+            _spread(self.waits),
+            _spread(self.jcts),
+            _sampled(run, times, "milli_gpus", 1000.0),
+            _sampled(run, times, "waiting", 1.0),
+        )
+
+
+def _mean(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else 0.0
+
+
+def _spread(values: Floats) -> tuple[float, ...]:
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return ()
+    return tuple(float(each) for each in np.quantile(known, np.linspace(0, 1, STEPS)))
+
+
+def _sampled(run: Run, times: Floats, column: str, unit: float) -> tuple[float, ...]:
+    """The state at each moment: what the last decision before it left."""
+    assert run.series is not None
+    at = np.searchsorted(np.asarray(run.series.time), times, side="right") - 1
+    values = np.asarray(getattr(run.series, column))
+    return tuple(float(values[place]) / unit if place >= 0 else 0.0 for place in at)
+
+
+def _users(jobs: Sequence[TraceJob], one: _Told, other: _Told) -> tuple[Shift, ...]:
+    """By user, the largest gain in GPU-weighted time first."""
+    places: dict[str, list[int]] = {}
+    ordered = sorted(jobs, key=lambda job: job.spec.id)
+    for place, job in enumerate(ordered):
+        if not np.isnan(one.jcts[place] + other.jcts[place]):
+            places.setdefault(job.spec.user or job.spec.tenant or "?", []).append(place)
+    shifts = {name: _shift(name, found, one, other) for name, found in places.items()}
+
+    def gain(name: str) -> float:
+        each = one.jcts[places[name]] - other.jcts[places[name]]
+        weights = [ordered[place].spec.request.milli_gpus for place in places[name]]
+        return float(np.dot(each, weights))
+
+    return tuple(shifts[name] for name in sorted(shifts, key=lambda name: (-gain(name), name)))
+
+
+def _most(jobs: Sequence[TraceJob], one: _Told, other: _Told) -> tuple[Shift, ...]:
+    """The jobs that change most, those that gain first."""
+    ordered = sorted(jobs, key=lambda job: job.spec.id)
+    gains = np.nan_to_num(one.jcts - other.jcts)
+    ranked = [int(place) for place in np.argsort(-gains, kind="stable")]
+    half = MOST_SHIFTS // 2
+    chosen = [place for place in ranked[:half] if gains[place] > SAME]
+    chosen += [place for place in ranked[-half:] if gains[place] < -SAME]
+    return tuple(_shift(ordered[place].spec.name, [place], one, other) for place in chosen)
+
+
+def _shift(name: str, places: list[int], one: _Told, other: _Told) -> Shift:
+    figures = (one.jcts, other.jcts, one.waits, other.waits)
+    return Shift(name, len(places), *(float(values[places].mean()) for values in figures))

@@ -1,0 +1,103 @@
+"""Answers to why, when and what if, in a terminal of 80 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dovetail.cli.job_tables import moment, plain_table, text
+from dovetail.model.live import Estimate, Range
+from dovetail.model.what_if import Comparison, Outcome, Shift
+from dovetail.model.why import Instead, Why
+from dovetail.report.words import compact, duration, percent
+
+if TYPE_CHECKING:  # for speed: a command that prints no table does not load rich
+    from rich.console import RenderableType
+
+WIDTH = 80
+
+
+def why_lines(answer: Why) -> list[str]:
+    """A paragraph for the cause, then a line for each thing that matters."""
+    head = f"job {answer.job} ({answer.name}) is {answer.state}"
+    reason = "" if answer.text == f"it is {answer.state}" else f": {answer.text}"
+    lines = textwrap.wrap(f"{head}{reason}.", WIDTH)
+    if answer.blame:
+        lines.append("In front of it:")
+        lines += [
+            f"  {each.share:>4.0%}  job {each.job} ({each.name}) of {each.owner or '?'}, "
+            f"{each.state}, {each.gpus:g} GPUs"
+            for each in answer.blame
+        ]
+    if answer.unblock:
+        lines += textwrap.wrap(f"What unblocks it: {answer.unblock}.", WIDTH)
+    lines += [f"  {_instead(each)}" for each in answer.instead]
+    for more in (answer.stopped, answer.grant):
+        if more:
+            lines += textwrap.wrap(f"{more[0].upper()}{more[1:]}.", WIDTH)
+    return lines
+
+
+def _instead(each: Instead) -> str:
+    stops = f", stopping job {', '.join(map(str, each.stops))}" if each.stops else ""
+    if not each.starts_in:
+        return f"It would start now with {each.change}{stops}."
+    if each.sooner is None:
+        return f"It would start in {duration(each.starts_in)} with {each.change}."
+    return f"It would start {duration(each.sooner)} sooner with {each.change}."
+
+
+def when_lines(job: str, found: Estimate, now: float) -> list[str]:
+    """A line for the start and one for the end."""
+    lines = [f"job {job} starts {_span(found.start, now)}", f"and ends {_span(found.end, now)}"]
+    chance = f"Each range holds with a probability of {percent(found.chance)}"
+    return [*lines, f"{chance}: {found.runs} possible futures were tried."]
+
+
+def _span(span: Range, now: float) -> str:
+    if span.low is None or span.middle is None:
+        return "at a time that cannot be told"
+    if span.high == 0:
+        return "now"
+    at = moment(now + span.middle)
+    if span.high is None:
+        return f"in {duration(span.low)} or later; in the middle {duration(span.middle)}, {at}"
+    low, high = duration(span.low), duration(span.high)
+    return f"in {low} to {high}; in the middle {duration(span.middle)}, {at}"
+
+
+def comparison_tables(answer: Comparison) -> list[RenderableType]:
+    """Both replays side by side, then who gains and who loses."""
+    table = plain_table("", "as it was", "instead")
+    for name, show in ROWS.items():
+        table.add_row(name, text(show(answer.before)), text(show(answer.after)))
+    counted = f"{answer.sooner:,} jobs end sooner, {answer.later:,} later, {answer.same:,} the same"
+    shown: list[RenderableType] = [
+        text(f"As it was: {answer.before.label}. Instead: {answer.after.label}."),
+        table,
+        text(counted),
+    ]
+    if answer.users:
+        shown += [text(""), _shifts("user", answer.users[:15])]
+    if answer.jobs:
+        shown += [text(""), _shifts("job", answer.jobs)]
+    return [*shown, *(text(f"! {notice}", "yellow") for notice in answer.notices)]
+
+
+ROWS: dict[str, Callable[[Outcome], str]] = {
+    "jobs that end": lambda told: f"{told.jobs:,}",
+    "mean completion": lambda told: duration(told.mean_jct),
+    "mean wait": lambda told: duration(told.mean_wait),
+    "GPU use": lambda told: percent(told.utilisation),
+    "preemptions": lambda told: f"{told.preemptions:,}",
+    "makespan": lambda told: duration(told.makespan),
+}
+
+
+def _shifts(what: str, shifts: tuple[Shift, ...]) -> RenderableType:
+    table = plain_table(what, "jobs", "mean completion", "instead", "mean wait", "instead")
+    for each in shifts:
+        times = (each.before, each.after, each.wait_before, each.wait_after)
+        table.add_row(text(each.name), f"{each.jobs:,}", *(compact(time) for time in times))
+    return table

@@ -1,0 +1,86 @@
+"""The three questions: why, when, what if. Answers that take work are made in another thread."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from dovetail.answers.when import when as estimates
+from dovetail.controller.api.explained import parts_of
+from dovetail.controller.api.jobs import Reference, single
+from dovetail.controller.api.people import Anyone
+from dovetail.controller.api.refusing import Refused
+from dovetail.controller.api.service import Served
+from dovetail.controller.api.tasks import Name
+from dovetail.controller.past import past
+from dovetail.controller.why import why as reasons
+from dovetail.model.live import Estimate
+from dovetail.model.what_if import Comparison, Question
+from dovetail.model.why import Why
+
+router = APIRouter(tags=["answers"])
+
+
+class Asked(BaseModel):
+    """What is to be different; what is left out stays as it is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    policy: Annotated[str, Field(max_length=300)] = ""
+    gpus: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    quotas: Annotated[
+        dict[Name, Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]],
+        Field(max_length=1000),
+    ] = Field(default_factory=dict)
+    since: Annotated[float, Field(ge=0, lt=2**40, allow_inf_nan=False)] = 0.0
+
+
+@router.get("/jobs/{reference}/why")
+async def why(reference: Reference, person: Anyone, service: Served, instead: bool = True) -> Why:
+    """Why a job is as it is, and, with `instead`, what would help."""
+    number = single(reference, service)
+    answer, trials = reasons(service.controller, number, parts_of(service))
+    if trials is None or not instead:
+        return answer
+    spec = service.controller.scheduler.jobs[number].spec
+    async with service.looking_ahead:
+        return replace(answer, instead=await asyncio.to_thread(trials.instead, spec))
+
+
+@router.get("/jobs/{reference}/when")
+async def when(reference: Reference, person: Anyone, service: Served) -> Estimate:
+    """When it starts and ends, as ranges with a probability."""
+    number, controller = single(reference, service), service.controller
+    live = controller.roster.get(number)
+    if live is None or number not in controller.scheduler.jobs:
+        state = "has ended" if live is None else "is held or waits for other jobs"
+        raise Refused(409, f"job {reference} {state}: when it starts is not known")
+    told = frozenset(
+        each.id
+        for each in controller.roster.values()
+        if each.progress is not None and each.progress.total and each.progress.rate > 0
+    )
+    async with service.looking_ahead:
+        found = await asyncio.to_thread(
+            estimates,
+            controller.scheduler.image(),
+            controller.make,
+            controller.time.now(),
+            [number],
+            wake_at=controller.wake_at,
+            told=told.__contains__,
+        )
+    return found[number]
+
+
+@router.post("/what-if")
+async def what_if(asked: Asked, person: Anyone, service: Served) -> Comparison:
+    """This controller's own past, replayed as it was and as asked."""
+    question = Question(asked.policy, asked.gpus, asked.quotas, asked.since)
+    async with service.looking_ahead:
+        found = past(service.controller, parts_of(service), asked.since)
+        return await asyncio.to_thread(found.answer, question)

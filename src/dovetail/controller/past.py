@@ -1,0 +1,108 @@
+"""A controller's own past as a workload that can be replayed.
+
+How long jobs ran is what they ran for on what they had; of those that have not ended it is what is
+believed. Lengths on other CPU and memory are not known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+
+from sqlalchemy import select
+
+from dovetail.answers.what_if import Setting, compare, resized
+from dovetail.controller import schema, submission
+from dovetail.controller.loop import Controller
+from dovetail.controller.parts import Parts
+from dovetail.core.scheduler import Scheduler
+from dovetail.model.cluster import Cluster
+from dovetail.model.job import JobSpec
+from dovetail.model.quota import read_quotas
+from dovetail.model.trace import TraceJob
+from dovetail.model.what_if import Comparison, Question
+from dovetail.simulator.experiment import Replay
+
+MOST_JOBS = 50_000
+"""The latest ones; more would keep whoever asks waiting."""
+
+
+@dataclass(frozen=True)
+class Past:
+    """What is replayed, read in the controller's own thread; the rest may be done in another."""
+
+    jobs: tuple[TraceJob, ...]
+    #: wall time of second 0
+    origin: float
+    notices: tuple[str, ...]
+    parts: Parts
+    cluster: Cluster
+
+    def answer(self, question: Question) -> Comparison:
+        """What would have been."""
+        wanted = self.cluster if question.gpus is None else resized(self.cluster, question.gpus)
+        quotas = ",".join(f"{name}={gpus:g}" for name, gpus in question.quotas.items())
+        read_quotas(quotas)
+        present = self._setting(self.parts.policy, self.parts.quotas, self.cluster)
+        policy = question.policy or self.parts.policy
+        other = self._setting(policy, quotas or self.parts.quotas, wanted)
+        return compare(self.jobs, present, other, self.origin, self.notices)
+
+    def _setting(self, policy: str, quotas: str | None, cluster: Cluster) -> Setting:
+        same = policy == self.parts.policy
+        settings = Replay(
+            "history",
+            "the controller's",
+            policy,
+            self.parts.placement if same else None,
+            self.parts.allocator if same else None,
+            "history",
+            self.parts.profiles,
+            quotas=quotas,
+            series=True,
+        )
+        label = f"{policy} on {cluster.gpus} GPUs" + (f", quotas {quotas}" if quotas else "")
+        return Setting(label, settings, cluster)
+
+
+def past(controller: Controller, parts: Parts, since: float = 0.0) -> Past:
+    """The jobs on record since a moment of wall time, the latest of them if there are many."""
+    jobs = schema.jobs
+    wanted = select(jobs).where(jobs.c.submitted >= since, jobs.c.state != "rejected")
+    rows = controller.journal.store.rows(wanted.order_by(jobs.c.id.desc()).limit(MOST_JOBS))
+    found: list[TraceJob] = []
+    believed = unrun = 0
+    for row in reversed(rows):
+        asked = submission.read(row["submission"], "{}")
+        work = float(row["ran"] or 0.0)
+        if row["ended"] is None:
+            work = _believed(controller.scheduler, int(row["id"]), work)
+            believed += 1
+        elif work <= 0:
+            unrun += 1
+            continue
+        spec = asked.spec(len(found), float(row["submitted"]))
+        found.append(TraceJob(spec._replace(name=f"{row['id']} {row['name']}", retries=0), work))
+    notices = []
+    if believed:
+        notices.append(f"{believed} jobs have not ended: they are taken to run as believed")
+    if unrun:
+        notices.append(f"{unrun} jobs that never ran are left out")
+    if len(rows) == MOST_JOBS:
+        notices.append(f"only the latest {MOST_JOBS:,} jobs are replayed")
+    first = min((job.spec.submit for job in found), default=0.0)
+    moved = tuple(job._replace(spec=_begins(job, first)) for job in found)
+    cluster = Cluster(controller.scheduler.cluster.nodes)
+    return Past(moved, first, tuple(notices), parts, cluster)
+
+
+def _begins(job: TraceJob, first: float) -> JobSpec:
+    spec = job.spec
+    deadline = None if spec.deadline is None else spec.deadline - first
+    return spec._replace(submit=spec.submit - first, deadline=deadline)
+
+
+def _believed(scheduler: Scheduler, number: int, ran: float) -> float:
+    job = scheduler.jobs.get(number)
+    expected = job.expected if job is not None and isfinite(job.expected) else 3600.0
+    return max(expected, ran, 1.0)

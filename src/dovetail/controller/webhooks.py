@@ -1,0 +1,176 @@
+"""Tells another program of every change of a job's state, by signed HTTP requests.
+
+Changes are queued in memory and sent by a task of their own: a receiver that is slow or away never
+holds a decision up. They go out in order, several in one request, and are tried again with growing
+pauses. The queue is bounded; what could not be delivered is counted and told in the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import logging
+import secrets
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from dovetail.controller import reading
+from dovetail.controller.board import touched
+from dovetail.controller.loop import Controller
+from dovetail.controller.roster import Live
+from dovetail.model.errors import UserError
+from dovetail.model.event import Event
+from dovetail.model.plan import Plan
+
+log = logging.getLogger("dovetail")
+
+SIGNATURE, DELIVERY = "Dovetail-Signature", "Dovetail-Delivery"
+MOST_QUEUED = 100_000
+AT_ONCE = 100
+"""Changes in one request."""
+PATIENCE = 10.0
+"""Seconds a receiver has to answer."""
+TRIES = 10
+PAUSES = tuple(min(300.0, 2.0**number) for number in range(TRIES))
+AGAIN = {408, 425, 429}
+"""Refusals that may pass; others are final."""
+
+Change = dict[str, Any]
+
+
+class Webhook:
+    """One receiver."""
+
+    def __init__(self, controller: Controller, url: str, secret: bytes) -> None:
+        self._controller = controller
+        self.url = checked(url)
+        self._secret = secret
+        self._told = {live.id: self._state(live) for live in controller.roster.values()}
+        self.queue: deque[Change] = deque()
+        #: changes that were never delivered
+        self.lost = 0
+        #: is nothing under way?
+        self.idle = True
+        self._bell = asyncio.Event()
+
+    # ---- hearing -----------------------------------------------------------------------------
+
+    def __call__(self, now: float, events: Sequence[Event], plan: Plan) -> None:
+        """Queue what a decision changed."""
+        controller = self._controller
+        at = controller.time.wall()
+        for number in dict.fromkeys(touched(events, plan)):
+            live = controller.roster.get(number)
+            if live is not None:
+                self._note(live, at)
+        for job, reason in controller.scheduler.ended:
+            before = self._told.pop(job.id, "")
+            self._put(
+                job.id, job.spec.name, job.spec.user, (before, str(job.status)), at, str(reason)
+            )
+
+    def _note(self, live: Live, at: float) -> None:
+        state, before = self._state(live), self._told.get(live.id, "")
+        if state != before:
+            self._told[live.id] = state
+            owner = live.submission.owner
+            self._put(live.id, live.name, owner, (before, state), at, live.reason)
+
+    def _state(self, live: Live) -> str:
+        return reading.state_of(self._controller, live)
+
+    def _put(
+        self, job: int, name: str, owner: str, states: tuple[str, str], at: float, reason: str
+    ) -> None:
+        if len(self.queue) >= MOST_QUEUED:
+            self.queue.popleft()
+            self.lost += 1
+        was, state = states
+        known = {"job": job, "name": name, "owner": owner, "was": was, "state": state}
+        self.queue.append({**known, "at": at, "reason": reason})
+        self._bell.set()
+
+    # ---- telling -----------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Deliver until cancelled."""
+        async with httpx.AsyncClient(timeout=PATIENCE) as client:
+            while True:
+                await self._bell.wait()
+                self._bell.clear()
+                self.idle = False
+                while self.queue:
+                    some = [self.queue.popleft() for _ in range(min(AT_ONCE, len(self.queue)))]
+                    if not await self._deliver(client, some):
+                        self.lost += len(some)
+                        log.warning(
+                            "webhook %s: %d changes could not be told, %d in all",
+                            self.url,
+                            len(some),
+                            self.lost,
+                        )
+                self.idle = True
+
+    async def _deliver(self, client: httpx.AsyncClient, changes: list[Change]) -> bool:
+        """Try until it is taken, refused for good, or hopeless."""
+        body = json.dumps({"changes": changes}).encode()
+        delivery = secrets.token_hex(8)
+        for pause in PAUSES:
+            moment = round(self._controller.time.wall())
+            headers = {
+                "Content-Type": "application/json",
+                DELIVERY: delivery,
+                SIGNATURE: f"t={moment},v1={signature(self._secret, moment, body)}",
+            }
+            code = await self._send(client, body, headers)
+            if 200 <= code < 300:
+                return True
+            if 300 <= code < 500 and code not in AGAIN:
+                return False
+            await asyncio.sleep(pause)
+        return False
+
+    async def _send(self, client: httpx.AsyncClient, body: bytes, headers: dict[str, str]) -> int:
+        """What the receiver answered; 0: nothing. What it says is not read."""
+        try:
+            async with client.stream("POST", self.url, content=body, headers=headers) as answer:
+                return answer.status_code
+        except httpx.HTTPError:
+            return 0
+
+
+def signature(secret: bytes, moment: int, body: bytes) -> str:
+    """What proves that a request is ours: HMAC-SHA256 over `moment.body`, in hexadecimal."""
+    return hmac.new(secret, f"{moment}.".encode() + body, hashlib.sha256).hexdigest()
+
+
+def checked(url: str) -> str:
+    """Refuse what is no address of a web server."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UserError(f"webhook {url!r}: write an address like https://example.org/hook")
+    return url
+
+
+def read_secret(path: Path) -> bytes:
+    """The secret of a file; a file that is not there yet is made, for its owner alone."""
+    try:
+        if not path.exists():
+            path.touch(0o600)
+            path.write_text(secrets.token_hex(32) + "\n")
+        secret = path.read_bytes().strip()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be used for a secret ({error.strerror})") from None
+    if len(secret) < 16:
+        raise UserError(f"{path}: a secret has at least 16 characters")
+    return secret

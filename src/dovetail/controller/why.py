@@ -1,0 +1,106 @@
+"""`why`: the binding cause, who is in front, what would help; and why a job got what it has."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+
+from dovetail.answers.counterfactual import Trials
+from dovetail.controller import reading, records, schema
+from dovetail.controller.forecast import believed
+from dovetail.controller.loop import Controller
+from dovetail.controller.parts import Parts
+from dovetail.model.job import Job, Status
+from dovetail.model.plan import Resume, Start, Stop
+from dovetail.model.request import WHOLE
+from dovetail.model.why import Blame, Why
+from dovetail.profiles import catalogue
+from dovetail.recipes import policy
+
+LOOKED_BACK = 20_000
+"""Decisions searched for the last stop of a job."""
+
+MOST_BLAMED = 10
+
+
+def why(controller: Controller, number: int, parts: Parts) -> tuple[Why, Trials | None]:
+    """All that can be said at once, and what it takes to look for what would help.
+
+    The second is None where nothing would: the job runs, is over, or waits for its owner.
+    """
+    seen = reading.describe(controller, number)
+    job = controller.scheduler.jobs.get(number)
+    reason = controller.scheduler.explain(number) if job is not None else None
+    waits = job is not None and job.status is Status.WAITING and not job.withheld
+    answer = Why(
+        number,
+        seen.name,
+        seen.state,
+        reason.cause if reason is not None and waits else seen.state,
+        seen.reason or f"it is {seen.state}",
+        seen.unblock,
+        _blame(controller, seen.blockers),
+        stopped=_stopped(controller, number) if seen.attempts else "",
+        grant=_grant(controller, job, parts) if job is not None else "",
+    )
+    if not waits:
+        return answer, None
+    trials = Trials(
+        controller.scheduler.image(),
+        controller.make,
+        controller.time.now(),
+        believed(controller, {}),
+        controller.wake_at,
+    )
+    return answer, trials
+
+
+def _blame(controller: Controller, blockers: tuple[int, ...]) -> tuple[Blame, ...]:
+    """Shares by the GPUs that those in front hold or want."""
+    jobs = [
+        controller.scheduler.jobs[each] for each in blockers if each in controller.scheduler.jobs
+    ]
+    jobs = jobs[:MOST_BLAMED]
+    sizes = [job.spec.request.milli_gpus or WHOLE for job in jobs]
+    total = sum(sizes)
+    return tuple(
+        Blame(job.id, job.spec.name, job.spec.user, str(job.status), size / WHOLE, size / total)
+        for job, size in zip(jobs, sizes, strict=True)
+    )
+
+
+def _stopped(controller: Controller, number: int) -> str:
+    """For whom and why it was last stopped, as the journal has it."""
+    plans, last = schema.plans, controller.journal.sequence
+    wanted = (
+        select(plans.c.actions)
+        .where(plans.c.sequence > last - LOOKED_BACK)
+        .where(plans.c.actions.contains(f'["Stop",{{"job":{number},'))
+        .order_by(plans.c.sequence.desc())
+        .limit(1)
+    )
+    rows = controller.journal.store.rows(wanted)
+    if not rows:
+        return ""
+    actions = records.read(rows[0]["actions"])
+    cause = next(each.cause for each in actions if isinstance(each, Stop) and each.job == number)
+    favoured = [str(each.job) for each in actions if isinstance(each, Start | Resume)]
+    room = f" to make room for job {', '.join(favoured[:5])}" if favoured else ""
+    return f"it was stopped{room}{f' ({cause})' if cause else ''}"
+
+
+def _grant(controller: Controller, job: Job, parts: Parts) -> str:
+    """Where its CPU and memory come from."""
+    if job.allocation is None or not job.allocation.cpu:
+        return ""
+    held = f"{job.allocation.cpu / 1000:g} cores and {job.allocation.memory / 1024:.3g} GiB"
+    groups = job.spec.request.alternatives[0].groups
+    if all(group.each.cpu is not None for group in groups):
+        return f"it has {held} because that is what it asked for"
+    allocator = parts.allocator or policy(parts.policy).allocator
+    known = catalogue(parts.profiles).get(job.spec.model) if job.spec.model else None
+    if known is None:
+        share = f"its share by GPUs ({job.allocation.gpus} of {controller.scheduler.cluster.gpus})"
+        no_profile = ", as no profile of its model is known" if allocator != "proportional" else ""
+        return f"it has {held}: {share}{no_profile}"
+    speed = f"it runs at {job.rate:.0%} of its full speed there, says the profile {job.spec.model}"
+    return f"it has {held}: {speed}"

@@ -1,0 +1,123 @@
+"""From `--tenancy` and `--partition-by` to who owns what.
+
+`cells` gives tenants virtual clusters made of cells and lends what is idle; `private` gives each a
+cluster of its own of the same shape, the baseline that cells must not be worse than; `shares`
+gives them numbers of GPUs. All three take what tenants own from one file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from dovetail.core.protocols import Tenancy
+from dovetail.core.registry import nearest
+from dovetail.model.cluster import Cluster, Node
+from dovetail.model.errors import UserError
+from dovetail.model.job import JobSpec
+from dovetail.tenancy.cells.clusters import VirtualClusters
+from dovetail.tenancy.cells.config import layout_for, owned_gpus
+from dovetail.tenancy.contracts import read_contracts
+from dovetail.tenancy.partitions import Partitions, dealt
+from dovetail.tenancy.shares import Shares
+from dovetail.tenancy.whole import Whole
+
+KINDS = ("cells", "private", "shares")
+
+COLUMNS: dict[str, Callable[[JobSpec], str]] = {
+    "vc": lambda spec: spec.tenant,
+    "cluster": lambda spec: spec.tenant,
+    "tenant": lambda spec: spec.tenant,
+    "user": lambda spec: spec.user,
+    "group": lambda spec: spec.group,
+}
+
+
+class Settings(Protocol):
+    """What of a replay's settings is read here."""
+
+    @property
+    def cluster(self) -> str:
+        """The cluster as it was typed."""
+
+    @property
+    def tenancy(self) -> str | None:
+        """`KIND` or `KIND:FILE`."""
+
+    @property
+    def partition_by(self) -> str | None:
+        """`COLUMN=FILE`."""
+
+
+def tenancy_for(settings: Settings, cluster: Cluster) -> tuple[Tenancy, Cluster]:
+    """Who owns what, and the cluster it is about: private ones are clusters of their own."""
+    if settings.tenancy is None:
+        return _partitions(settings.partition_by, cluster), cluster
+    if settings.partition_by is not None:
+        raise UserError("--tenancy and --partition-by both say who owns what: give one of them")
+    kind, _, path = settings.tenancy.partition(":")
+    if kind not in KINDS:
+        raise UserError(f"--tenancy {settings.tenancy}: no such kind{nearest(kind, list(KINDS))}")
+    if not path and not settings.cluster.endswith(".toml"):
+        raise UserError(f"--tenancy {kind}: say whose cells, as in {kind}:tenants.toml")
+    contracts = read_contracts(path or settings.cluster)
+    layout = layout_for(cluster, contracts)
+    if kind == "shares":
+        return Shares(cluster, owned_gpus(layout)), cluster
+    cells = VirtualClusters(cluster, layout)
+    if kind == "private":
+        return _private(cells, cluster)
+    return cells, cluster
+
+
+def _private(cells: VirtualClusters, cluster: Cluster) -> tuple[Tenancy, Cluster]:
+    """As if every tenant had bought its own."""
+    nodes: list[Node] = []
+    for domain in range(len(cells.domains) - 1):
+        nodes += cells.view(domain).nodes
+    everything = Cluster(nodes, {pool.type: pool.capabilities for pool in cluster.pools})
+    number = {node.name: index for index, node in enumerate(everything.nodes)}
+    members = {
+        name: [number[node.name] for node in cells.view(domain).nodes]
+        for domain, name in enumerate(cells.domains[:-1])
+    }
+
+    def owner(spec: JobSpec) -> str:
+        home = cells.domain(spec)
+        return cells.domains[home] if isinstance(home, int) else spec.tenant
+
+    return Partitions(everything, members, owner), everything
+
+
+def _partitions(text: str | None, cluster: Cluster) -> Tenancy:
+    if text is None:
+        return Whole(cluster)
+    column, equals, path = text.partition("=")
+    if not equals or column not in COLUMNS:
+        names = ", ".join(COLUMNS)
+        raise UserError(f"--partition-by {text}: write COLUMN=FILE; columns are {names}")
+    return Partitions(cluster, dealt(_sizes(path), cluster), COLUMNS[column])
+
+
+def _sizes(path: str) -> dict[str, int]:
+    """Node counts per partition: two columns with a header, name and number."""
+    sizes: dict[str, int] = {}
+    try:
+        with open(path) as file:
+            lines = file.read().splitlines()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: is not a text file") from None
+    for number, line in enumerate(lines[1:], 2):
+        name, _, count = line.partition(",")
+        if not line.strip():
+            continue
+        if not count.strip().isdigit() or int(count) < 1:
+            raise UserError(f"{path}:{number}: {line!r} is not NAME,NODES")
+        if name.strip() in sizes:
+            raise UserError(f"{path}:{number}: partition {name.strip()!r} is listed twice")
+        sizes[name.strip()] = int(count)
+    if not sizes:
+        raise UserError(f"{path}: lists no partitions (a header, then NAME,NODES lines)")
+    return sizes

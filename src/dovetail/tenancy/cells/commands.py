@@ -1,0 +1,98 @@
+"""What can be asked of the cells, and what they answer. Plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dovetail.tenancy.cells.groups import Gang, Row, Rows
+
+
+class Placed(NamedTuple):
+    """Where a whole gang goes: rows by size, and the chain they are in."""
+
+    chain: str
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A member of a gang wants a place. The first one to ask decides for the whole gang."""
+
+    member: str
+    gang: Gang
+    size: int
+    #: names of nodes to use; None: all
+    candidates: frozenset[str] | None = None
+    #: may devices be reserved that others must leave first?
+    preempt: bool = True
+
+
+@dataclass(frozen=True)
+class Sit:
+    """A member sits where its gang was placed; the first one takes the gang's devices."""
+
+    member: str
+    gang: Gang
+    size: int
+    row: Row
+    placed: Placed
+
+
+@dataclass(frozen=True)
+class Leave:
+    """A member is gone. With the last one, its gang is."""
+
+    member: str
+    group: str
+
+
+@dataclass(frozen=True)
+class Withdraw:
+    """A member that asked no longer wants to. With the last one, reserved devices go back."""
+
+    member: str
+    group: str
+
+
+@dataclass(frozen=True)
+class Break:
+    """A node is bad."""
+
+    node: str
+
+
+@dataclass(frozen=True)
+class Repair:
+    """A node is healthy again."""
+
+    node: str
+
+
+Command = Ask | Sit | Leave | Withdraw | Break | Repair
+
+
+class Go(NamedTuple):
+    """There is a place, and it is free."""
+
+    row: Row
+    placed: Placed
+
+
+class Preempt(NamedTuple):
+    """There is a place, once these members have left it."""
+
+    victims: tuple[str, ...]
+
+
+class Wait(NamedTuple):
+    """There is no place now."""
+
+    reason: str
+
+
+class Done(NamedTuple):
+    """It was noted."""
+
+
+Answer = Go | Preempt | Wait | Done

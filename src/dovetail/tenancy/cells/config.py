@@ -1,0 +1,141 @@
+"""From a cluster and what tenants own to a layout of cells.
+
+Nodes that are alike (GPUs, CPU, memory, type) form a chain. A node is halved down to single GPUs,
+or divided by the next larger prime where that does not go; racks of equal size are the cells
+above. So a node of 8 GPUs has cells of 4, 2 and 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dovetail.core.registry import nearest
+from dovetail.model.cluster import Cluster, Node
+from dovetail.model.errors import UserError
+from dovetail.tenancy.cells.layout import (
+    CellType,
+    Layout,
+    Owned,
+    PhysicalSpec,
+    TenantSpec,
+    chain_of,
+)
+from dovetail.tenancy.contracts import Contract, Holding
+
+
+@dataclass
+class Kind:
+    """Nodes that are alike, and the cell types they are divided into."""
+
+    #: what tenants call it
+    name: str
+    node: Node
+    #: names of the types from the top down, with how many GPUs each has
+    path: list[str]
+    sizes: list[int]
+    #: machines, and racks of them where there are racks
+    tops: list[PhysicalSpec]
+    racks: bool
+
+
+def layout_for(cluster: Cluster, contracts: Sequence[Contract]) -> Layout:
+    """The layout of a cluster for these tenants; errors name the line."""
+    types: dict[str, CellType] = {}
+    kinds = [_kind(name, nodes, types) for name, nodes in _alike(cluster).items()]
+    tenants = tuple(
+        TenantSpec(c.name, tuple(o for own in c.own for o in _owned(c, own, kinds)), (), c.where)
+        for c in contracts
+    )
+    return Layout(types, tuple(top for kind in kinds for top in kind.tops), tenants)
+
+
+def owned_gpus(layout: Layout) -> dict[str, int]:
+    """How many GPUs each tenant owns in all."""
+    return {
+        tenant.name: sum(
+            owned.number * chain.leaves[chain.levels[owned.path[-1]]]
+            for owned in tenant.cells
+            for chain in [chain_of(owned.path[0], layout.types)]
+        )
+        for tenant in layout.tenants
+    }
+
+
+def _alike(cluster: Cluster) -> dict[str, list[Node]]:
+    """Nodes by kind; a kind is called like its GPU type, where that is enough to tell."""
+    groups: dict[tuple[object, ...], list[Node]] = {}
+    for node in cluster.nodes:
+        if node.gpus:
+            key = (node.type, node.gpus, node.cpu, node.memory, node.gpu_memory)
+            groups.setdefault(key, []).append(node)
+    named: dict[str, list[Node]] = {}
+    for nodes in groups.values():
+        name = nodes[0].type
+        if sum(other[0].type == name for other in groups.values()) > 1:
+            name = f"{name}x{nodes[0].gpus}"
+        while name in named:
+            name += "'"
+        named[name] = nodes
+    return named
+
+
+def _kind(name: str, nodes: list[Node], types: dict[str, CellType]) -> Kind:
+    path, sizes = [f"{name}-node"], [nodes[0].gpus]
+    while sizes[-1] > 1:
+        factor = next(f for f in range(2, sizes[-1] + 1) if sizes[-1] % f == 0)
+        size = sizes[-1] // factor
+        child = name if size == 1 else f"{name}-{size}"
+        types[path[-1]] = CellType(path[-1], child, factor, node=len(path) == 1)
+        path.append(child)
+        sizes.append(size)
+    if len(path) == 1:
+        types[path[0]] = CellType(path[0], name, 1, node=True)
+        path.append(name)
+        sizes.append(1)
+    racks: dict[tuple[str, ...], list[Node]] = {}
+    for node in nodes:
+        racks.setdefault(node.place, []).append(node)
+    length = len(next(iter(racks.values())))
+    even = all(place and len(rack) == length for place, rack in racks.items())
+    if not (even and length > 1):
+        tops = [PhysicalSpec(path[0], node.name) for node in nodes]
+        return Kind(name, nodes[0], path, sizes, tops, racks=False)
+    types[f"{name}-rack"] = CellType(f"{name}-rack", path[0], length)
+    tops = [
+        PhysicalSpec(f"{name}-rack", "/".join(place), tuple(PhysicalSpec("", n.name) for n in rack))
+        for place, rack in racks.items()
+    ]
+    return Kind(name, nodes[0], [f"{name}-rack", *path], [length * sizes[0], *sizes], tops, True)
+
+
+def _owned(contract: Contract, own: Holding, kinds: list[Kind]) -> list[Owned]:
+    kind, where = _find(contract, own, kinds), f"{contract.where}{contract.name}"
+    at = 1 if kind.racks else 0
+    if own.racks and not kind.racks:
+        raise UserError(f"{where} asks for racks; the cluster has none of equal size for it")
+    found = [Owned(tuple(kind.path[:1]), own.racks, contract.where)] if own.racks else []
+    if own.nodes:
+        found.append(Owned(tuple(kind.path[: at + 1]), own.nodes, contract.where))
+    inside = kind.sizes[at:]
+    for size in dict.fromkeys(own.gpus):
+        if size not in inside:
+            sizes = ", ".join(map(str, inside))
+            raise UserError(f"{where} asks for {size} GPUs of a node; nodes have cells of {sizes}")
+        path = tuple(kind.path[: at + inside.index(size) + 1])
+        found.append(Owned(path, own.gpus.count(size), contract.where))
+    return found
+
+
+def _find(contract: Contract, own: Holding, kinds: list[Kind]) -> Kind:
+    names = [kind.name for kind in kinds]
+    if not own.type and len(kinds) == 1:
+        return kinds[0]
+    if not own.type:
+        raise UserError(f"{contract.where}{contract.name}: say which type: {', '.join(names)}")
+    for kind in kinds:
+        if kind.name == own.type:
+            return kind
+    raise UserError(
+        f"{contract.where}{contract.name}: no type {own.type!r}{nearest(own.type, names)}"
+    )

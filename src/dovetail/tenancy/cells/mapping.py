@@ -1,0 +1,163 @@
+"""From cells of a tenant to hardware: which physical cells a virtual placement is bound to.
+
+Nothing is changed here: the answer is a binding of devices. A cell of the contract gets hardware
+by buddy allocation, from the smallest free cell that is large enough; where bad or unwanted nodes
+are in the way, other free cells are tried, and then larger ones as far as that is safe for
+everybody. What is inside a bound cell follows its shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from dovetail.tenancy.cells.building import Levels
+from dovetail.tenancy.cells.cell import OPPORTUNISTIC, Physical, Virtual
+from dovetail.tenancy.cells.stock import Stock, remove
+
+Bindings = dict[Virtual, Physical]
+Candidates = frozenset[str] | None
+
+
+@dataclass
+class Branch:
+    """An unbound virtual cell, and what in it must be bound."""
+
+    cell: Virtual
+    below: list[Branch] = field(default_factory=list)
+
+
+def map_to_hardware(
+    leaves: Iterable[Virtual], stock: Stock, candidates: Candidates
+) -> Bindings | None:
+    """Hardware for a tenant's devices, or None: only on bad or unwanted nodes."""
+    return Mapping(stock, candidates).map(leaves)
+
+
+class Mapping:
+    """One search, on copies of what is free and owed."""
+
+    def __init__(self, stock: Stock, candidates: Candidates) -> None:
+        self.stock = stock
+        self.candidates = candidates
+        self.free: Levels = [list(cells) for cells in stock.free]
+        self.owed = list(stock.owed)
+        self.bindings: Bindings = {}
+
+    def map(self, leaves: Iterable[Virtual]) -> Bindings | None:
+        """Bind everything, or nothing."""
+        roots, inner = self._branches(leaves)
+        for branch in roots:
+            if self._buddy(branch, self._lowest(branch.cell.level)):
+                self.owed[branch.cell.level] -= 1
+            elif not self._relaxed(branch):
+                return None
+        for branches in inner.values():
+            above = branches[0].cell.parent
+            assert above is not None and above.twin is not None
+            if self._fit(branches, above.twin.children) is None:
+                return None
+        return self.bindings
+
+    def _branches(
+        self, leaves: Iterable[Virtual]
+    ) -> tuple[list[Branch], dict[Virtual, list[Branch]]]:
+        """Unbound cells as trees: those of the contract, and those inside a bound cell."""
+        known: dict[Virtual, Branch] = {}
+        roots: list[Branch] = []
+        inner: dict[Virtual, list[Branch]] = {}
+        for leaf in leaves:
+            if leaf.twin is not None:
+                self.bindings[leaf] = leaf.twin
+                continue
+            branch: Branch | None = None
+            cell: Virtual | None = leaf
+            while cell is not None and cell.twin is None and cell not in known:
+                branch = known[cell] = Branch(cell, [] if branch is None else [branch])
+                cell = cell.parent
+            assert branch is not None
+            if cell is None:
+                roots.append(branch)
+            elif cell in known:
+                known[cell].below.append(branch)
+            else:
+                inner.setdefault(cell, []).append(branch)
+        return roots, inner
+
+    def _lowest(self, level: int) -> int:
+        """The lowest level from this one on that has a free cell."""
+        return next((up for up in range(level, len(self.free)) if self.free[up]), 0)
+
+    def _buddy(self, branch: Branch, level: int) -> bool:
+        """Take a cell of that level, or split one there; go back and try others if need be."""
+        if not level:
+            return False
+        if level == branch.cell.level:
+            return self._pick(branch, level)
+        for cell in self._usable(self.free[level]):
+            self.free[level - 1].extend(cell.children)
+            if self._buddy(branch, level - 1):
+                remove(self.free[level], cell)
+                return True
+            self.free[level - 1].clear()
+        return False
+
+    def _pick(self, branch: Branch, level: int) -> bool:
+        picked = self._fit([branch], self.free[level])
+        if picked is None:
+            return False
+        remove(self.free[level], picked[0])
+        return True
+
+    def _relaxed(self, branch: Branch) -> bool:
+        """Split larger cells, as many as everybody can spare, and look among their parts."""
+        level = branch.cell.level
+        spare = self.stock.splittable(self.free, self.owed)
+        for up in range(level + 1, len(self.free)):
+            pieces: list[Physical] = []
+            for _ in range(min(len(self.free[up]), spare[up])):
+                pieces.append(self.free[up][0])
+                remove(self.free[up], pieces[-1])
+            if not pieces:
+                continue
+            for _ in range(up - level):
+                pieces = [child for cell in pieces for child in cell.children]
+            self.free[level] = pieces + self.free[level]
+            if self._pick(branch, level):
+                return True
+        return False
+
+    def _usable(self, cells: Iterable[Physical]) -> list[Physical]:
+        """Those that can be bound, fewest lent devices first."""
+        usable = [cell for cell in cells if cell.usable(self.candidates)]
+        usable.sort(key=lambda cell: cell.used.get(OPPORTUNISTIC, 0))
+        return usable
+
+    def _fit(self, branches: Sequence[Branch], cells: Iterable[Physical]) -> list[Physical] | None:
+        """Different hardware for each branch, with room for all that is below it."""
+        usable = self._usable(cells)
+        if len(usable) < len(branches):
+            return None
+        return self._assign(branches, usable, 0, [])
+
+    def _assign(
+        self,
+        branches: Sequence[Branch],
+        usable: Sequence[Physical],
+        index: int,
+        picked: list[Physical],
+    ) -> list[Physical] | None:
+        if index == len(branches):
+            return picked
+        branch = branches[index]
+        for cell in usable:
+            if cell in picked:
+                continue
+            if cell.level == 1:
+                self.bindings[branch.cell] = cell
+            elif self._fit(branch.below, cell.children) is None:
+                continue
+            found = self._assign(branches, usable, index + 1, [*picked, cell])
+            if found is not None:
+                return found
+        return None

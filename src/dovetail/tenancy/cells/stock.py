@@ -1,0 +1,270 @@
+"""The hardware of one chain that is in nobody's hands, and what tenants are still owed of it.
+
+Free cells are kept as large as possible: taking one splits what it is part of, giving it back
+merges buddies. Safety is the one promise everything rests on: at every level there is at least as
+much left as tenants are owed.
+
+Bad hardware: where a tenant is owed more cells than healthy ones are left, so many of its cells
+are doomed, and bound to bad hardware so that it sees them. Every change of what is left, owed or
+healthy is followed by that comparison, at every level it touched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from dovetail.tenancy.cells.building import Levels, VirtualLevels
+from dovetail.tenancy.cells.cell import LOWEST, Physical, Virtual, join, part, strand, unbound
+from dovetail.tenancy.cells.layout import Chain
+
+T = TypeVar("T")
+
+
+@dataclass
+class Owner:
+    """What one tenant is owed of a chain."""
+
+    #: by level: cells of its contract that are not bound
+    owed: list[int]
+    #: by level: hardware its doomed cells are bound to
+    doomed: Levels
+    #: by level: cells of its contract, without pinned ones
+    roots: VirtualLevels
+
+
+class Stock:
+    """Free cells of one chain. Changed by `take` and `give_back`, and by health."""
+
+    def __init__(self, chain: Chain, full: Levels, owners: dict[str, Owner]) -> None:
+        self.chain = chain
+        self.full = full
+        self.owners = owners
+        self.free: Levels = [[] for _ in chain.types]
+        self.free[chain.top] = list(full[chain.top])
+        #: cells that are free or could be had by splitting
+        self.left = [len(cells) for cells in full]
+        #: the bad ones among them
+        self.bad: Levels = [[] for _ in chain.types]
+        #: what all tenants together are owed
+        self.owed = [sum(o.owed[level] for o in owners.values()) for level in range(len(full))]
+
+    # ---- taking and giving back --------------------------------------------------------------
+
+    def take(self, cell: Physical, tenant: str, doomed: bool = False) -> bool:
+        """A cell is bound for a tenant; False: somebody else is then owed more than is left."""
+        level, safe = cell.level, True
+        self._owe(tenant, level, -1)
+        self.left[level] -= 1
+        highest = self._cut(cell)
+        above = cell.parent
+        for up in range(level + 1, highest + 1):
+            assert above is not None
+            self.left[up] -= 1
+            safe = safe and self.left[up] >= self.owed[up]
+            if above.healthy:
+                self._doom(up)
+            else:
+                remove(self.bad[up], above)
+            above = above.parent
+        if cell.healthy:
+            self._doom(level)
+        else:
+            self._show_bad(cell)
+            if not doomed:
+                self._spare(level)
+        inside = self.chain.fanout[level]
+        for down in range(level - 1, 0, -1):
+            self.left[down] -= inside
+            safe = safe and self.left[down] >= self.owed[down]
+            if not doomed:
+                self._doom(down)
+            inside *= self.chain.fanout[down]
+        return safe
+
+    def give_back(self, cell: Physical, tenant: str, doomed: bool = False) -> None:
+        """A cell is no longer bound for a tenant."""
+        level = cell.level
+        self._owe(tenant, level, 1)
+        self.left[level] += 1
+        highest = self._merge(cell)
+        above = cell.parent
+        for up in range(level + 1, highest + 1):
+            assert above is not None
+            self.left[up] += 1
+            if above.healthy:
+                self._spare(up)
+            else:
+                self.bad[up].append(above)
+            above = above.parent
+        if cell.healthy:
+            self._spare(level)
+        else:
+            self._hide_bad(cell)
+            if not doomed:
+                self._doom(level)
+        inside = self.chain.fanout[level]
+        for down in range(level - 1, 0, -1):
+            self.left[down] += inside
+            if not doomed:
+                self._spare(down)
+            inside *= self.chain.fanout[down]
+
+    def _owe(self, tenant: str, level: int, by: int) -> None:
+        self.owners[tenant].owed[level] += by
+        self.owed[level] += by
+
+    def _cut(self, cell: Physical) -> int:
+        """Take a cell out of the free ones, splitting what it is in; the highest level touched."""
+        while True:
+            level, above = cell.level, cell.parent
+            last = above is None or above.split
+            if above is not None and not above.split:
+                self.free[level].extend(above.children)
+                above.split = True
+            remove(self.free[level], cell)
+            if last:
+                return level
+            assert above is not None
+            cell = above
+
+    def _merge(self, cell: Physical) -> int:
+        """Put a cell among the free ones, with its buddies as one; the highest level touched."""
+        while True:
+            level, above = cell.level, cell.parent
+            free = self.free[level]
+            buddies = [] if above is None else [b for b in above.children if b is not cell]
+            if above is None or not all(buddy in free for buddy in buddies):
+                free.append(cell)
+                return level
+            for buddy in buddies:
+                remove(free, buddy)
+            above.split = False
+            cell = above
+
+    # ---- health ------------------------------------------------------------------------------
+
+    def fall_ill(self, cell: Physical) -> None:
+        """A device is bad, and so is everything it is part of."""
+        if not cell.healthy:
+            return
+        cell.healthy = False
+        if cell.parent is not None:
+            self.fall_ill(cell.parent)
+        if not cell.dealt:
+            self.bad[cell.level].append(cell)
+            if self.owed[cell.level] > self._healthy(cell.level):
+                self._doom(cell.level)
+        elif cell.twin is None and not cell.split:
+            self._show(cell)
+
+    def recover(self, cell: Physical) -> None:
+        """A device is healthy, and so is what it is part of once all of it is."""
+        if cell.healthy:
+            return
+        cell.healthy = True
+        if not cell.dealt:
+            remove(self.bad[cell.level], cell)
+            self._spare(cell.level)
+        elif cell.twin is not None and not cell.pinned:
+            self._unshow(cell, cell.twin)
+        above = cell.parent
+        if above is not None and all(buddy.healthy for buddy in above.children):
+            self.recover(above)
+
+    def _unshow(self, cell: Physical, virtual: Virtual) -> None:
+        """It was bound because it was bad, and stays so only where it is in use by now."""
+        doomed = self.owners[virtual.tenant].doomed[cell.level]
+        if cell in doomed:
+            remove(doomed, cell)
+        if cell.priority < LOWEST:
+            part(cell)
+            if virtual.parent is None:
+                self.give_back(cell, virtual.tenant, doomed=True)
+
+    def _healthy(self, level: int) -> int:
+        return self.left[level] - len(self.bad[level])
+
+    def _doom(self, level: int) -> None:
+        """Bind bad hardware to cells that no healthy hardware is left for."""
+        for tenant, owner in self.owners.items():
+            while self.bad[level] and owner.owed[level] > self._healthy(level):
+                cell = self.bad[level][0]
+                join(cell, unbound(owner.roots[level]))
+                owner.doomed[level].append(cell)
+                self.take(cell, tenant, doomed=True)
+
+    def _spare(self, level: int) -> None:
+        """Take doomed cells back for which healthy hardware is left now."""
+        for tenant, owner in self.owners.items():
+            doomed = owner.doomed[level]
+            while doomed and owner.owed[level] < self._healthy(level):
+                cell = doomed[0]
+                part(cell)
+                # What is healthy of it may be in use.
+                strand(cell)
+                remove(doomed, cell)
+                self.give_back(cell, tenant, doomed=True)
+
+    def is_doomed(self, cell: Physical, tenant: str) -> bool:
+        """Is the cell bound for the tenant only because it is bad?"""
+        return cell in self.owners[tenant].doomed[cell.level]
+
+    def _show_bad(self, cell: Physical) -> None:
+        """A bad cell is bound: bind what is bad in it, so that the tenant sees it."""
+        if cell in self.bad[cell.level]:
+            remove(self.bad[cell.level], cell)
+        if cell.twin is None:
+            self._show(cell)
+        for child in cell.children:
+            if not child.healthy:
+                self._show_bad(child)
+
+    def _show(self, cell: Physical) -> None:
+        assert cell.parent is not None and cell.parent.twin is not None
+        join(cell, unbound(cell.parent.twin.children))
+
+    def _hide_bad(self, cell: Physical) -> None:
+        self.bad[cell.level].append(cell)
+        if cell.twin is not None:
+            part(cell)
+        for child in cell.children:
+            if not child.healthy:
+                self._hide_bad(child)
+
+    # ---- checking ----------------------------------------------------------------------------
+
+    def splittable(self, free: Levels, owed: list[int]) -> list[int]:
+        """By level: how many cells can be split so that all that is owed can still be had."""
+        spare = [0] * (self.chain.top + 2)
+        for level in range(self.chain.top, 0, -1):
+            fanout = self.chain.fanout[level + 1] if level < self.chain.top else 0
+            spare[level] = len(free[level]) - owed[level] + spare[level + 1] * fanout
+        return spare
+
+    def validate(self) -> None:
+        """Check the free list against the cells, and safety while all hardware is healthy."""
+        for level in range(1, self.chain.top + 1):
+            for cell in self.free[level]:
+                assert cell.twin is None and not cell.split, f"{cell} is free and bound or split"
+                assert cell.parent is None or cell.parent.split, (
+                    f"{cell} is free inside a free cell"
+                )
+            free = sum(not cell.dealt for cell in self.full[level])
+            assert self.left[level] == free, (self.chain.name, level, self.left[level], free)
+            bad = [cell for cell in self.full[level] if not cell.healthy and not cell.dealt]
+            assert len(bad) == len(self.bad[level]), (level, bad, self.bad[level])
+        for cell in (cell for cells in self.full for cell in cells if cell.split):
+            assert not all(child in self.free[child.level] for child in cell.children), (
+                f"the children of {cell} are all free and not merged"
+            )
+        if not any(self.bad) and not any(any(o.doomed) for o in self.owners.values()):
+            spare = self.splittable(self.free, self.owed)
+            assert min(spare) >= 0, f"{self.chain.name}: tenants are owed more than is left"
+
+
+def remove(cells: list[T], cell: T) -> None:
+    """Take one out; the last one fills the gap."""
+    index = cells.index(cell)
+    cells[index] = cells[-1]
+    cells.pop()

@@ -1,0 +1,127 @@
+"""What tenants own, as it is written: in a cluster file, a file of its own, or a list of nodes.
+
+A TOML file has a table `[[tenants]]` each, with `name` and what it owns: `nodes` (whole machines),
+`racks`, `gpus` (a number of loose GPUs, or a list of cell sizes, as in `[4, 2]`), and `type` where
+the cluster has several. A tenant that owns of several types has a list `own` of such tables. A CSV
+file has a header and NAME,NODES lines. Nothing here knows hardware: `cells.config` does.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dovetail.core.registry import nearest
+from dovetail.model.errors import UserError
+
+KEYS = ("type", "nodes", "racks", "gpus")
+
+
+@dataclass(frozen=True)
+class Holding:
+    """Cells of one type of GPU."""
+
+    type: str = ""
+    nodes: int = 0
+    racks: int = 0
+    #: sizes of cells below a node
+    gpus: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Contract:
+    """One tenant and all it owns."""
+
+    name: str
+    own: tuple[Holding, ...]
+    #: `file:line: `, for errors
+    where: str = ""
+
+
+def read_contracts(path: str) -> tuple[Contract, ...]:
+    """The tenants of a file, or a sentence about what is wrong there."""
+    try:
+        text = Path(path).read_text()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: is not a text file") from None
+    found = _listed(path, text) if path.endswith(".csv") else _tables(path, text)
+    seen: set[str] = set()
+    for contract in found:
+        if contract.name in seen:
+            raise UserError(f"{contract.where}tenant {contract.name!r} is listed twice")
+        seen.add(contract.name)
+    if not found:
+        raise UserError(f"{path}: lists no tenants; give each a [[tenants]] table")
+    return tuple(found)
+
+
+def _listed(path: str, text: str) -> list[Contract]:
+    found = []
+    for number, line in enumerate(text.splitlines()[1:], 2):
+        name, _, count = line.partition(",")
+        if not line.strip():
+            continue
+        if not count.strip().isdigit() or int(count) < 1:
+            raise UserError(f"{path}:{number}: {line!r} is not NAME,NODES")
+        own = (Holding(nodes=int(count)),)
+        found.append(Contract(name.strip(), own, f"{path}:{number}: "))
+    return found
+
+
+def _tables(path: str, text: str) -> list[Contract]:
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path}: not a TOML file: {error}") from None
+    tables = data.get("tenants", [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise UserError(f"{path}: tenants must be [[tenants]] tables")
+    lines = [
+        number
+        for number, line in enumerate(text.splitlines(), 1)
+        if re.match(r"\s*\[\[\s*tenants\s*\]\]", line)
+    ]
+    lines += [0] * (len(tables) - len(lines))
+    return [
+        _contract(table, f"{path}:{line}: " if line else f"{path}: ")
+        for table, line in zip(tables, lines, strict=False)
+    ]
+
+
+def _contract(table: dict[str, Any], where: str) -> Contract:
+    keys = dict(table)
+    name = keys.pop("name", None)
+    if not isinstance(name, str) or not name:
+        raise UserError(f"{where}a tenant needs a name")
+    own = [dict(each) for each in keys.pop("own", [])]
+    if keys:
+        own.insert(0, keys)
+    holdings = tuple(_holding(each, f"{where}{name}: ") for each in own)
+    if not any(h.nodes or h.racks or h.gpus for h in holdings):
+        raise UserError(f"{where}{name} owns nothing; give nodes, racks or gpus")
+    return Contract(name, holdings, where)
+
+
+def _holding(table: dict[str, Any], where: str) -> Holding:
+    for key in table:
+        if key not in KEYS:
+            raise UserError(f"{where}unknown key {key!r}{nearest(key, list(KEYS))}")
+    gpus = table.get("gpus", 0)
+    sizes = gpus if isinstance(gpus, list) else [1] * _count(gpus, f"{where}gpus")
+    return Holding(
+        str(table.get("type", "")),
+        _count(table.get("nodes", 0), f"{where}nodes"),
+        _count(table.get("racks", 0), f"{where}racks"),
+        tuple(_count(size, f"{where}gpus") for size in sizes),
+    )
+
+
+def _count(value: Any, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 1_000_000:
+        raise UserError(f"{where} is {value!r}; it must be a whole number of at least 0")
+    return value

@@ -1,0 +1,270 @@
+"""Numbers of GPUs instead of cells: soft, so that what is idle can be borrowed and reclaimed.
+
+The lighter choice. A tenant may use as many GPUs as it owns, anywhere, and more while others leave
+theirs idle. Who is within its number may take devices back from those who borrow, latest first.
+Numbers nest: what `org/team` uses counts for `org` too, where that is listed. Tenants whose use
+over time is small against their number are asked first. A number says nothing about where: with
+others' jobs spread over all nodes, a tenant can own 8 GPUs and find no node with 8 free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dovetail.core.holding import occupy
+from dovetail.core.protocols import Bound
+from dovetail.core.registry import nearest
+from dovetail.model.allocation import Allocation
+from dovetail.model.cluster import Cluster
+from dovetail.model.job import JobSpec
+
+HALF_LIFE = 7 * 86400.0
+"""Seconds after which past use counts half."""
+
+
+class Limited(Cluster):
+    """A view of all nodes in which fewer devices may be taken than are free."""
+
+    __slots__ = ()
+
+    def validate(self) -> None:
+        """Like any cluster, but with a lower number of devices to be had."""
+        shown, self.idle = self.idle, sum(self.free)
+        try:
+            assert 0 <= shown <= self.idle
+            super().validate()
+        finally:
+            self.idle = shown
+
+
+@dataclass
+class Held:
+    """What a job holds, and whether it is within its tenant's number."""
+
+    domain: int
+    allocation: Allocation
+    borrowed: bool
+
+
+class Shares:
+    """GPUs per tenant, by number."""
+
+    whole = False
+
+    def __init__(self, cluster: Cluster, gpus: Mapping[str, int]) -> None:
+        self.domains: Sequence[str] = tuple(gpus)
+        self.touched: set[int] = set()
+        self._index = {name: index for index, name in enumerate(self.domains)}
+        #: thousandths of GPUs: owned, in use within that, and use over time
+        self._own = [1000 * number for number in gpus.values()]
+        self._used = [0] * len(self._own)
+        self._served = [0.0] * len(self._own)
+        self._counted = 0.0
+        #: each domain with the domains it counts for: itself and its groups
+        self._counts_for = [self._groups(name) for name in self.domains]
+        capabilities = {pool.type: pool.capabilities for pool in cluster.pools}
+        self._all = Cluster(cluster.nodes, capabilities)
+        self._views = [Limited(cluster.nodes, capabilities) for _ in self._own]
+        self._held: dict[int, Held] = {}
+        #: jobs that had to go and have not been told yet
+        self._evicted: set[int] = set()
+        #: domains that wanted to reclaim more than is theirs, with what was left to them then
+        self._modest: dict[int, int] = {}
+        #: jobs that cannot be stopped and come back
+        self._fixed: set[int] = set()
+        self._show()
+
+    def _groups(self, name: str) -> list[int]:
+        words = name.split("/")
+        paths = ["/".join(words[:count]) for count in range(len(words), 0, -1)]
+        return [self._index[path] for path in paths if path in self._index]
+
+    def domain(self, spec: JobSpec) -> int | str:
+        """The tenant's own, by the longest path that is listed."""
+        if not spec.resumable:
+            self._fixed.add(spec.id)
+        path = spec.tenant
+        while path and path not in self._index:
+            path = path.rpartition("/")[0]
+        if path in self._index:
+            return self._index[path]
+        return f"no tenant is called {spec.tenant!r}{nearest(spec.tenant, list(self.domains))}"
+
+    def turns(self, domains: list[int], now: float) -> Sequence[int]:
+        """Least use over time first, against what a tenant owns."""
+        self._count(now)
+        return sorted(domains, key=lambda d: (self._served[d] / max(self._own[d], 1), d))
+
+    def _count(self, now: float) -> None:
+        passed, self._counted = now - self._counted, now
+        fade = 0.5 ** (passed / HALF_LIFE)
+        held = [0] * len(self._own)
+        for each in self._held.values():
+            held[each.domain] += each.allocation.milli_gpus
+        self._served = [
+            served * fade + milli * passed for served, milli in zip(self._served, held, strict=True)
+        ]
+
+    def view(self, domain: int) -> Cluster:
+        """All nodes, with what the tenant may take there."""
+        return self._views[domain]
+
+    # ---- binding -----------------------------------------------------------------------------
+
+    def bind(
+        self, domain: int, allocation: Allocation, job: int, at: Allocation | None = None
+    ) -> Bound | str:
+        """Views speak of the same nodes; those who borrowed what is needed must go."""
+        borrowed = allocation.milli_gpus > self.left(domain)
+        if borrowed and job in self._fixed:
+            return "it cannot be stopped and come back, so it may not borrow"
+        victims = [
+            number
+            for number, held in self._held.items()
+            if held.borrowed and held.domain != domain and _overlap(held.allocation, allocation)
+        ]
+        if borrowed and victims:
+            return self._decline(domain)
+        for victim in victims:
+            self._drop(victim)
+            self._evicted.add(victim)
+        self._all.take(allocation, closed_too=True)
+        self._held[job] = Held(domain, allocation, borrowed)
+        if not borrowed:
+            for counted in self._counts_for[domain]:
+                self._used[counted] += allocation.milli_gpus
+        self._show()
+        return Bound(allocation, tuple(victims))
+
+    def _decline(self, domain: int) -> str:
+        """Only who stays within its number reclaims: ask again with what is idle in fact."""
+        self._modest[domain] = self.left(domain)
+        self._show()
+        self.touched.add(domain)
+        return "it would borrow what others borrowed before"
+
+    def left(self, domain: int) -> int:
+        """Thousandths of GPUs that a tenant owns and does not use."""
+        return min(self._own[each] - self._used[each] for each in self._counts_for[domain])
+
+    def release(self, domain: int, allocation: Allocation, job: int) -> None:
+        """What was in use can be had by everybody."""
+        if job in self._evicted:
+            self._evicted.discard(job)
+            return
+        self._drop(job)
+        self._show()
+        self.touched.update(range(len(self.domains)))
+
+    def _drop(self, job: int) -> None:
+        held = self._held.pop(job)
+        self._all.release(held.allocation)
+        if not held.borrowed:
+            for counted in self._counts_for[held.domain]:
+                self._used[counted] -= held.allocation.milli_gpus
+            self._promote()
+
+    def _promote(self) -> None:
+        """Who borrowed first is first to be within its number."""
+        for held in self._held.values():
+            milli = held.allocation.milli_gpus
+            if held.borrowed and milli <= self.left(held.domain):
+                held.borrowed = False
+                for counted in self._counts_for[held.domain]:
+                    self._used[counted] += milli
+
+    def _show(self) -> None:
+        """Bring all views up to date."""
+        for domain, view in enumerate(self._views):
+            self._copy(view)
+            own = max(self.left(domain), 0) // 1000
+            idle = self._all.idle
+            if idle < own and self._modest.get(domain) != self.left(domain):
+                self._show_borrowed(domain, view, own)
+            view.idle = min(sum(view.free), max(own, idle))
+
+    def _copy(self, view: Cluster) -> None:
+        real = self._all
+        view.free[:] = real.free
+        view.masks[:] = real.masks  # type: ignore[assignment]
+        view.cpu[:] = real.cpu
+        view.memory[:] = real.memory
+        view.shared = dict(real.shared)
+        view.closed = dict(real.closed)
+
+    def _show_borrowed(self, domain: int, view: Cluster, wanted: int) -> None:
+        """Show what others borrowed as free, latest first, until the tenant's number is there."""
+        view.idle = sum(view.free)
+        for held in reversed(self._held.values()):
+            if view.idle >= wanted:
+                break
+            if held.borrowed and held.domain != domain:
+                view.release(held.allocation)
+
+    def loosen(self, domain: int, allocation: Allocation, job: int) -> None:
+        """Free its amounts everywhere."""
+        self._all.release(allocation)
+
+    def resize(self, domain: int, allocation: Allocation, job: int) -> None:
+        """Take its new amounts everywhere."""
+        occupy(self._all, allocation)
+        self._held[job].allocation = allocation
+        self._show()
+
+    def virtual(self, domain: int, allocation: Allocation) -> Allocation:
+        """Views speak of the same nodes."""
+        return allocation
+
+    # ---- hardware ----------------------------------------------------------------------------
+
+    def hold(self, allocation: Allocation) -> None:
+        """Others occupy something."""
+        self._all.take(allocation, closed_too=True)
+        self._show()
+
+    def free(self, allocation: Allocation) -> None:
+        """They let go of it."""
+        self._all.release(allocation)
+        self._show()
+
+    def close(self, node: int, reason: str) -> None:
+        """A node takes nothing new, in any view."""
+        self._all.close(node, reason)
+        self._show()
+
+    def open(self, node: int) -> None:
+        """A node takes work again."""
+        self._all.open(node)
+        self._show()
+
+    def validate(self) -> None:
+        """Check that sums and views follow from who holds what."""
+        self._all.validate()
+        used = [0] * len(self._own)
+        for held in self._held.values():
+            if not held.borrowed:
+                for counted in self._counts_for[held.domain]:
+                    used[counted] += held.allocation.milli_gpus
+        assert used == self._used, (used, self._used)
+        assert all(use <= own for use, own in zip(used, self._own, strict=True))
+        for view in self._views:
+            view.validate()
+
+    def snapshot(self) -> Any:
+        """Use over time."""
+        return {"served": list(self._served), "counted": self._counted}
+
+    def restore(self, state: Any) -> None:
+        """Use over time, as it was."""
+        if state is not None:
+            self._served, self._counted = list(state["served"]), state["counted"]
+
+
+def _overlap(one: Allocation, other: Allocation) -> bool:
+    return any(
+        mine.node == theirs.node and mine.devices & theirs.devices
+        for mine in one.parts
+        for theirs in other.parts
+    )
