@@ -71,9 +71,13 @@ def tenancy_for(settings: Settings, cluster: Cluster) -> tuple[Tenancy, Cluster]
 
 
 def private_twin(settings: Settings) -> str | None:
-    """The same tenants on clusters of their own; None: nothing is shared here."""
+    """The same tenants on clusters of their own; None: nothing is shared, or groups are nested."""
     kind, _, path = (settings.tenancy or "private").partition(":")
-    return None if kind == "private" else f"private:{path or settings.cluster}"
+    if kind == "private":
+        return None
+    names = [contract.name for contract in read_contracts(path or settings.cluster)]
+    nested = any(name.startswith(f"{other}/") for name in names for other in names)
+    return None if nested else f"private:{path or settings.cluster}"
 
 
 def _private(cells: VirtualClusters, cluster: Cluster) -> tuple[Tenancy, Cluster]:
