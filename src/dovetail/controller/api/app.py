@@ -14,6 +14,7 @@ from dovetail.controller.api import (
     cluster,
     explained,
     feed,
+    foreseeing,
     history,
     jobs,
     meters,
@@ -57,8 +58,9 @@ def make_app(service: Service, keeper: Doorkeeper) -> FastAPI:
     app.state.service = service
     series.attach(app, service, feed.attach(app, service, keeper))
     meters.attach(app, service)
+    foreseeing.attach(app, service)
     app.include_router(meters.router)
-    for module in (jobs, history, cluster, account, feed, series, explained, answers):
+    for module in (jobs, history, cluster, account, feed, series, explained, answers, foreseeing):
         app.include_router(module.router, prefix=f"/{VERSION}", responses=SAID)  # type: ignore[arg-type]
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(UserError, _wrong)

@@ -13,12 +13,15 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from dovetail.controller.commands import Cancel, Drain, Undrain
+from dovetail.controller.estimating import Estimating
+from dovetail.controller.journal import Entry
 from dovetail.controller.loop import Controller
 from dovetail.controller.tokens import Tokens
 from dovetail.model.event import Event
 from dovetail.model.plan import Plan
 
 Watcher = Callable[[float, Sequence[Event], Plan], None]
+Reader = Callable[[Entry], None]
 
 
 class Bell:
@@ -67,6 +70,8 @@ class Service:
     looking_ahead: asyncio.Lock = field(default_factory=asyncio.Lock)
     #: told of every decision
     watchers: list[Watcher] = field(default_factory=list)
+    #: told of everything that is written, decided or not
+    readers: list[Reader] = field(default_factory=list)
     #: what runs beside the controller as long as it is served, and is cancelled with it
     beside: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     #: lets the servers end
@@ -75,12 +80,22 @@ class Service:
     #: nodes that were drained only to stop what ran there
     emptied: tuple[str, ...] = ()
 
+    estimating: Estimating = field(init=False)
+
     def __post_init__(self) -> None:
         self.controller.watch = self._decided
+        self.controller.written = self._written
+        self.estimating = Estimating(self.controller, self.looking_ahead)
+        self.watchers.append(self.estimating)
+        self.beside.append(self.estimating.run)
 
     def _decided(self, now: float, events: Sequence[Event], plan: Plan) -> None:
         for watcher in self.watchers:
             watcher(now, events, plan)
+
+    def _written(self, entry: Entry) -> None:
+        for reader in self.readers:
+            reader(entry)
         self.bell.ring()
 
     def end(self) -> None:
