@@ -1,4 +1,4 @@
-"""The three questions: `dovetail why`, `when` and `what-if`."""
+"""The questions: `dovetail why`, `when`, `what-if`, and what a `shadow` would have done."""
 
 from __future__ import annotations
 
@@ -64,6 +64,18 @@ def what_if(
         print_json(answer)
     else:
         console().print(*comparison_tables(answer), sep="\n")
+
+
+def shadow(data_dir: DataDir = None, as_json: AsJson = False) -> None:
+    """Say what the policy in the shadow would have done otherwise."""
+    from dovetail.cli.answer_texts import shadow_tables  # noqa: PLC0415
+
+    with box(data_dir) as found:
+        report = found.shadow()
+    if as_json:
+        print_json(report)
+    else:
+        console().print(*shadow_tables(report), sep="\n")
 
 
 def _quotas(text: str | None) -> dict[str, float] | None:

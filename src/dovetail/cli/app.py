@@ -33,6 +33,7 @@ LIVE: dict[str, tuple[Callable[..., None], ...]] = {
         answers.why,
         answers.when,
         answers.what_if,
+        answers.shadow,
         jobs.logs,
         jobs.cancel,
         jobs.hold,

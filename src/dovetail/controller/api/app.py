@@ -18,6 +18,7 @@ from dovetail.controller.api import (
     jobs,
     meters,
     series,
+    shadow,
 )
 from dovetail.controller.api.door import Door
 from dovetail.controller.api.people import Doorkeeper
@@ -58,7 +59,7 @@ def make_app(service: Service, keeper: Doorkeeper) -> FastAPI:
     series.attach(app, service, feed.attach(app, service, keeper))
     meters.attach(app, service)
     app.include_router(meters.router)
-    for module in (jobs, history, cluster, account, feed, series, explained, answers):
+    for module in (jobs, history, cluster, account, feed, series, explained, answers, shadow):
         app.include_router(module.router, prefix=f"/{VERSION}", responses=SAID)  # type: ignore[arg-type]
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(UserError, _wrong)
