@@ -15,6 +15,7 @@ from dovetail.cli.profile import profile
 from dovetail.cli.replay import replay
 from dovetail.cli.simulate import policies, simulate
 from dovetail.cli.submit import submit
+from dovetail.cli.top import top
 from dovetail.cli.unit import unit
 from dovetail.cli.up import down, up
 
@@ -29,6 +30,7 @@ LIVE: dict[str, tuple[Callable[..., None], ...]] = {
     "Controller": (up, down, unit, replay, doctor),
     "Jobs": (
         jobs.queue,
+        top,
         jobs.show,
         answers.why,
         answers.when,
