@@ -58,7 +58,7 @@ def what_if(
         raise UserError("say what is to be different: --policy, --gpus or --quotas")
     with box(data_dir) as found:
         answer = found.what_if(
-            policy=policy, gpus=gpus, quotas=_quotas(quotas), since=moment(since)
+            policy=policy, gpus=gpus, quotas=quota_sizes(quotas), since=moment(since)
         )
     if as_json:
         print_json(answer)
@@ -78,7 +78,8 @@ def shadow(data_dir: DataDir = None, as_json: AsJson = False) -> None:
         console().print(*shadow_tables(report), sep="\n")
 
 
-def _quotas(text: str | None) -> dict[str, float] | None:
+def quota_sizes(text: str | None) -> dict[str, float] | None:
+    """GPUs by name, from `alice=4,*=2`."""
     from dovetail.model.quota import read_quotas  # noqa: PLC0415
 
     found = read_quotas(text)

@@ -11,6 +11,7 @@ from dovetail.cli.advise import advise
 from dovetail.cli.compare import compare
 from dovetail.cli.demo import demo
 from dovetail.cli.doctor import doctor
+from dovetail.cli.mcp import mcp
 from dovetail.cli.profile import profile
 from dovetail.cli.replay import replay
 from dovetail.cli.simulate import policies, simulate
@@ -27,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 LIVE: dict[str, tuple[Callable[..., None], ...]] = {
-    "Controller": (up, down, unit, replay, doctor),
+    "Controller": (up, down, unit, replay, doctor, mcp),
     "Jobs": (
         jobs.queue,
         top,
