@@ -15,7 +15,7 @@ from shutil import which
 
 import httpx
 import pytest
-from hosting import Hosted
+from hosting import Hosted, until
 
 from dovetail.controller.api import peers
 from dovetail.controller.api.listening import Listening, is_loopback
@@ -450,3 +450,37 @@ def test_a_broken_certificate_is_one_sentence(
 def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, host: Hosted) -> None:
     with pytest.raises(UserError, match=r"cannot be used .*; choose another --port"):
         Hosted(tmp_path / "other", port=host.port).__enter__()
+
+
+# ---- questions --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["{}:Evil", "fifo:order={}:Evil", "synergy:order={}:Evil"])
+def test_no_question_runs_code_from_a_file(host: Hosted, tmp_path: Path, policy: str) -> None:
+    evil, sign = tmp_path / "evil.py", tmp_path / "sign"
+    evil.write_text(f"open({str(sign)!r}, 'w')\nclass Evil: pass\n")
+    for role in ("reader", "user", "admin"):
+        with host.client(host.token(role)) as client:
+            for text in (policy.format(evil), policy.format(evil.relative_to("/"))):
+                answer = client.post("/what-if", json={"policy": text})
+                assert answer.status_code == 422, answer.text
+    assert not sign.exists()
+
+
+def test_no_screen_tells_others_how_a_job_failed(host: Hosted) -> None:
+    with host.remote("user", "ann") as ann, host.client(host.token("user", "bob")) as bob:
+        gone = ann.submit(["/home/ann/private-name"])
+        ann.wait(gone)
+        number = ann.submit(["/home/ann/private-name"], retries=1000)
+        until(lambda: ann.show(number).job.failures)
+        for path in (
+            f"/jobs/{gone}/why",
+            f"/jobs/{number}/why",
+            f"/reasons?jobs={number}",
+            "/board",
+            "/jobs?reasons=true",
+            "/history",
+        ):
+            answer = bob.get(path)
+            assert answer.status_code == 200, path
+            assert "private-name" not in answer.text, path

@@ -102,6 +102,8 @@ def test_a_job_keeps_a_folder_from_one_attempt_to_the_next(local: LocalRig) -> N
         local.run(*words, attempt=attempt)
     assert local.log(Attempt(1, 2)) == "17\n"
     assert "No such file" in local.log(FIRST) and "No such file" in local.log(Attempt(2, 1))
+    local.executor.forget([FIRST, Attempt(1, 2)])
+    assert [path.name for path in (local.data / "jobs").iterdir()] == ["2"]
 
 
 def test_what_is_not_there_cannot_be_started_on(local: LocalRig) -> None:

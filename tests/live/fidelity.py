@@ -20,6 +20,7 @@ from dovetail.controller.loop import Controller
 from dovetail.controller.opening import Opening, opened
 from dovetail.controller.parts import Parts
 from dovetail.controller.submission import Submission
+from dovetail.executors.local import Local, detect
 from dovetail.metrics.summary import summarise
 from dovetail.model.costs import Costs
 from dovetail.model.event import Finished, Started, Stopped, Submitted
@@ -29,6 +30,8 @@ from dovetail.simulator.experiment import Replay, replay
 
 SLEEPER = Path(__file__).parent / "sleeper.py"
 GPUS = 4
+MEMORY = 64
+"""MiB of a GPU's share: what others use of the machine's memory must not matter."""
 PACE = 0.02
 """Seconds between two turns of the controller."""
 BELIEVED = Costs(restart=0.3, stop=0.1)
@@ -71,9 +74,13 @@ class Lived:
 def live(folder: Path, policy: str, jobs: list[Sleeper], limit: float) -> Lived:
     """Run the jobs for real."""
     parts = Parts(policy, predictor="declared", costs=BELIEVED)
-    with opened(Opening(folder, parts, gpus=GPUS)) as (service, _):
+    with opened(Opening(folder, parts), _engine) as (service, _):
         _drive(service.controller, jobs, limit)
         return lived(service.controller.journal, [job.length for job in jobs])
+
+
+def _engine(folder: Path) -> Local:
+    return Local(folder, detect(GPUS))
 
 
 def _drive(controller: Controller, jobs: list[Sleeper], limit: float) -> None:
@@ -89,7 +96,7 @@ def _drive(controller: Controller, jobs: list[Sleeper], limit: float) -> None:
 
 def _submission(job: Sleeper) -> Submission:
     command = (sys.executable, "-I", "-S", str(SLEEPER), str(job.length))
-    return Submission(command, gang(job.gpus), estimate=job.length, resumable=True)
+    return Submission(command, gang(job.gpus, memory=MEMORY), estimate=job.length, resumable=True)
 
 
 def lived(journal: Journal, lengths: list[float]) -> Lived:

@@ -47,9 +47,9 @@ def text(box: Box, job: int, attempt: int = 0) -> str:
 
 def preempted(box: Box, words: list[str], after: int) -> int:
     """A job that was stopped for a more important one after so many steps, and has ended."""
-    job = box.submit([sys.executable, *words], gpus=2, resumable=True, name="train")
+    job = box.submit([sys.executable, *words], gpus=2, memory="1G", resumable=True)
     until(lambda: (told := box.show(job).job.progress) and told.steps >= after)
-    urgent = box.submit(["sleep", "1"], gpus=2, priority="high")
+    urgent = box.submit(["sleep", "1"], gpus=2, memory="64M", priority="high")
     until(lambda: box.show(job).job.state == "waiting")
     assert "priority" in box.show(job).job.reason or urgent in box.show(job).job.blockers
     assert box.wait(urgent, PATIENCE).state == "done"
@@ -132,7 +132,7 @@ def test_what_to_install_is_said_in_a_sentence(tmp_path: Path) -> None:
 @pytest.mark.real
 @pytest.mark.skipif(not TORCH, reason="PyTorch is not installed")
 def test_a_pytorch_loop_is_stopped_with_a_checkpoint_and_goes_on_from_there(box: Box) -> None:
-    job = preempted(box, [str(EXAMPLES / "train_torch.py"), "--epochs", "400"], after=500)
+    job = preempted(box, [str(EXAMPLES / "train_torch.py"), "--epochs", "20"], after=200)
     saved = re.search(r"saved at step (\d+)", text(box, job, 1))
     assert saved is not None
     assert f"resumed at step {saved[1]}\n" in text(box, job, 2)

@@ -13,7 +13,7 @@ from typing import Any
 
 from dovetail.answers.foresight import Foresight, Lengths, fork
 from dovetail.core.scheduler import Scheduler
-from dovetail.model.event import Cancelled, Submitted
+from dovetail.model.event import Submitted
 from dovetail.model.job import JobSpec
 from dovetail.model.plan import Stop
 from dovetail.model.request import Alternative, Group, Request
@@ -70,13 +70,17 @@ class Trials:
 
     def _starts_now(self, idea: Idea) -> tuple[int, ...] | None:
         """The jobs that are stopped for it if it starts now; None: it does not."""
-        scheduler = fork(self.make, self.image)
         number = idea.spec.id
-        plan = scheduler.step(self.now, [Cancelled(number), Submitted(idea.spec)])
+        scheduler = fork(self.make, self._without(number))
+        plan = scheduler.step(self.now, [Submitted(idea.spec)])
         job = scheduler.jobs.get(number)
         if job is None or job.allocation is None:
             return None
         return tuple(action.job for action in plan.actions if isinstance(action, Stop))
+
+    def _without(self, number: int) -> dict[str, Any]:
+        """The state as if the job had not been submitted."""
+        return {**self.image, "jobs": [job for job in self.image["jobs"] if job.id != number]}
 
     def _sooner(self, spec: JobSpec, ideas: list[Idea], until: float) -> list[Instead]:
         """Ideas that do not let it start now, but sooner than it will."""
@@ -94,9 +98,10 @@ class Trials:
 
     def _start(self, idea: Idea, until: float) -> float | None:
         """Seconds until it starts, as lengths are believed; None: cannot be told."""
-        ahead = Foresight(fork(self.make, self.image), self.now, self.lengths, self.wake_at)
         number = idea.spec.id
-        ahead.step([Cancelled(number), Submitted(idea.spec)])
+        forked = fork(self.make, self._without(number))
+        ahead = Foresight(forked, self.now, self.lengths, self.wake_at)
+        ahead.step([Submitted(idea.spec)])
         while number not in ahead.started:
             if monotonic() > until or not ahead.advance():
                 return None
@@ -111,7 +116,8 @@ def _amounts(spec: JobSpec) -> Iterator[Idea]:
             fewer = max(1, round(asked * part / unit)) * unit
             if fewer < asked:
                 request = _scaled(spec.request, name, fewer / asked)
-                change = f"{fewer / unit:g} {word} instead of {asked / unit:g}"
+                one = word.removesuffix("s") if fewer == unit else word
+                change = f"{fewer / unit:g} {one} instead of {asked / unit:g}"
                 yield Idea(change, spec._replace(request=request))
 
 
@@ -125,7 +131,8 @@ def _widths(spec: JobSpec) -> Iterator[Idea]:
     for width in (group.most - 1, *(round(group.most * part) for part in PARTS)):
         if 0 < width < group.most and width not in tried and group.each.gpus:
             tried.add(width)
-            change = f"{width * group.each.gpus} GPUs instead of {group.gpus}"
+            gpus = width * group.each.gpus
+            change = f"{gpus} GPU{'s' * (gpus > 1)} instead of {group.gpus}"
             narrow = replace(alternative, groups=(Group(width, group.each, width),))
             yield Idea(change, spec._replace(request=_request(spec.request, narrow)))
 

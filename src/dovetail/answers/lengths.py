@@ -20,8 +20,11 @@ SURE = 0.1
 class Draws:
     """One possible length for each job, the same whenever it is asked for."""
 
-    def __init__(self, predictor: Predictor, random: Random, told: Callable[[int], bool]) -> None:
+    def __init__(
+        self, predictor: Predictor, now: float, random: Random, told: Callable[[int], bool]
+    ) -> None:
         self._predictor = predictor
+        self._now = now
         self._random = random
         #: did the job itself say how far it is?
         self._told = told
@@ -40,12 +43,15 @@ class Draws:
         return drawn
 
     def _draw(self, job: Job) -> float:
+        done = job.worked(self._now)
         if self._told(job.id):
-            return max(job.attained, job.expected * self._random.gauss(1.0, SURE))
+            return max(done, job.expected * self._random.gauss(1.0, SURE))
         curve = self._curves.get(job.id)
         if curve is None:
             curve = self._curves[job.id] = self._predictor.quantiles(job.spec, LEVELS)
-        done = job.attained
+        if curve[0] == curve[-1] and done < curve[0]:
+            # Somebody is certain.
+            return curve[0]
         low = _level(curve, done) if done > 0 else 0.0
         at = low + (1.0 - low) * self._random.random()
         return max(done, _length(curve, at, done))

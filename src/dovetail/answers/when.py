@@ -54,7 +54,7 @@ def when(
     """Estimates for these jobs, which have not ended."""
     spent = effort or Effort()
     samples = {job: Samples() for job in jobs}
-    draws = Draws(fork(make, image).predictor, Random(seed), told)
+    draws = Draws(fork(make, image).predictor, now, Random(seed), told)
     until, runs = monotonic() + spent.budget, 0
     while runs < spent.runs and (runs < spent.least or monotonic() < until):
         draws.again()

@@ -53,7 +53,12 @@ def when_lines(job: str, found: Estimate, now: float) -> list[str]:
     """A line for the start and one for the end."""
     lines = [f"job {job} starts {_span(found.start, now)}", f"and ends {_span(found.end, now)}"]
     chance = f"Each range holds with a probability of {percent(found.chance)}"
-    return [*lines, f"{chance}: {found.runs} possible futures were tried."]
+    lines.append(f"{chance}: {found.runs} possible futures were tried.")
+    past = found.past
+    if past is not None and past.held is not None and past.error is not None:
+        held = f"{percent(past.held)} of the last {past.estimates} such ranges held"
+        lines.append(f"So far {held}; the median error was {duration(past.error)}.")
+    return lines
 
 
 def _span(span: Range, now: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import typer
 
-from dovetail.cli import answers, cluster, jobs, token, trace
+from dovetail.cli import answers, cluster, jobs, tenants, token, trace
 from dovetail.cli.advise import advise
 from dovetail.cli.compare import compare
 from dovetail.cli.demo import demo
@@ -58,3 +58,4 @@ app.command()(policies)
 app.command()(demo)
 app.command(context_settings={"allow_interspersed_args": False})(profile)
 app.add_typer(trace.app, name="trace")
+app.add_typer(tenants.app, name="tenants")

@@ -30,6 +30,7 @@ def result_tables(result: Result) -> list[RenderableType]:
     """One run: what became of the jobs, how long they took, and under which settings."""
     return [
         _distributions(result),
+        *excess_tables({"here": [result]}),
         _pairs("Run", _run_facts(result)),
         "",
         _pairs("Settings", words.settings(result).items()),
@@ -43,7 +44,8 @@ def comparison_tables(groups: Groups) -> list[RenderableType]:
         _comparison("Times", groups, measures.TIMES),
         _comparison("Use and fairness", groups, measures.USE),
     ]
-    return [*shown, *tenant_tables(groups), _legend(groups), *remarks(groups)]
+    tables = [*tenant_tables(groups), *excess_tables(groups)]
+    return [*shown, *tables, _legend(groups), *remarks(groups)]
 
 
 def tenant_tables(groups: Groups, most: int = 12) -> list[RenderableType]:
@@ -52,6 +54,22 @@ def tenant_tables(groups: Groups, most: int = 12) -> list[RenderableType]:
     if len(names) < 2:
         return []
     return [_tenants(names, groups, part) for part in _parts(list(groups), POLICIES_WIDE)]
+
+
+def excess_tables(groups: Groups, most: int = 12) -> list[RenderableType]:
+    """How much longer tenants waited than in a private cluster, where that was computed."""
+    excess = {
+        name: [
+            value for row in measures.tenant_values(groups, name, "excess_wait") for value in row
+        ]
+        for name in measures.largest_tenants(groups, most)
+    }
+    if all(value is None for values in excess.values() for value in values):
+        return []
+    names = [name for name, values in excess.items() if any(abs(v or 0) >= 0.05 for v in values)]
+    if not names:
+        return [_text("Every tenant waited exactly as long as in a private cluster.\n")]
+    return [_excess(names, groups, part) for part in _parts(list(groups), POLICIES_WIDE)]
 
 
 def remarks(groups: Groups) -> list[RenderableType]:
@@ -197,6 +215,22 @@ def _tenants(names: Sequence[str], groups: Groups, labels: Sequence[str]) -> Tab
         jobs = words.count(first.get(name, {}).get("jobs"))
         table.add_row(_text(words.tenant(name)), jobs, *map(_cell, shown))
     return table
+
+
+def _excess(names: Sequence[str], groups: Groups, labels: Sequence[str]) -> Table:
+    """Rows are tenants; a minus says that sharing was better."""
+    table = _table("Mean wait beyond that in a private cluster", "tenant", labels)
+    for name in names:
+        values = measures.tenant_values(groups, name, "excess_wait")
+        shown = [row[0] for label, row in zip(groups, values, strict=True) if label in labels]
+        table.add_row(_text(words.tenant(name)), *(_text(_signed(value)) for value in shown))
+    return table
+
+
+def _signed(seconds: float | None) -> str:
+    if seconds is None or abs(seconds) < 0.05:
+        return "-" if seconds is None else "0 s"
+    return ("−" if seconds < 0 else "+") + words.duration(abs(seconds))
 
 
 def _cell(cell: Cell) -> Text:

@@ -73,6 +73,7 @@ class Forecasting:
 def believed(controller: Controller, new: Mapping[int, Submission]) -> Lengths:
     """Lengths as far as they are more than a guess; a time limit ends any job."""
     roster, predictor = controller.roster, controller.scheduler.predictor
+    now = controller.time.now()
 
     def length(job: Job) -> float:
         live = roster.get(job.id)
@@ -80,7 +81,7 @@ def believed(controller: Controller, new: Mapping[int, Submission]) -> Lengths:
         told = live.progress if live is not None else None
         known = predictor.knows(job.spec) or bool(told and told.total and told.rate > 0)
         # A job that has run longer than it was believed to may do so for ever.
-        expected = job.expected if known and job.expected > job.attained else NEVER
+        expected = job.expected if known and job.expected > job.worked(now) else NEVER
         limit = asked.time_limit if asked is not None else None
         return expected if limit is None else min(expected, limit)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any
@@ -23,6 +24,7 @@ from dovetail.model.errors import Missing
 from dovetail.model.live import Description, Machine, Place, Progress, Run
 from dovetail.model.plan import Reason
 from dovetail.model.request import WHOLE
+from dovetail.planners.reasons import sharing
 
 NAMED = 5
 """Jobs a reason names before it only counts them."""
@@ -67,17 +69,26 @@ def listed(
     where: Filter = ALL,
     after: int = 0,
     limit: int | None = None,
+    patience: float = float("inf"),
 ) -> list[Description]:
     """Jobs that have not ended, in order of submission; reasons cost time per job.
 
-    A page begins `after` the last number of the one before.
+    A page begins `after` the last number of the one before. It may be shorter than its limit where
+    so many seconds have passed: then there is more.
     """
+    until = time.monotonic() + patience
     found = (
         live
         for live in controller.roster.values()
         if live.id > after and where.passes(live, state_of(controller, live))
     )
-    return [_alive(controller, live, reasons) for live in islice(found, limit)]
+    page: list[Description] = []
+    with sharing():
+        for live in islice(found, limit):
+            page.append(_alive(controller, live, reasons))
+            if time.monotonic() > until:
+                break
+    return page
 
 
 def counted(controller: Controller, where: Filter = ALL) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import lru_cache
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import func, or_, select, tuple_
 
 from dovetail.controller import schema
 from dovetail.controller.loop import Controller
@@ -16,6 +18,8 @@ from dovetail.model.live import Usage
 from dovetail.model.request import WHOLE
 
 HOUR = 3600.0
+SOME = 1000
+"""Attempts added up at a time."""
 
 
 @dataclass
@@ -26,9 +30,17 @@ class _Sum:
     cpu: float = 0.0
 
 
-def usage_by_user(controller: Controller, since: float = 0.0) -> list[Usage]:
-    """What each user had since a moment of wall time, users by name."""
-    hours, states = _hours(controller, since), _states(controller, since)
+async def usage_by_user(controller: Controller, since: float = 0.0) -> list[Usage]:
+    """What each user had since a moment of wall time, users by name.
+
+    There may be hundreds of thousands of attempts: others have their turn in between.
+    """
+    hours: dict[str, _Sum] = defaultdict(_Sum)
+    last: tuple[int, int] | None = (-1, -1)
+    while last is not None:
+        last = _add(controller, since, last, hours)
+        await asyncio.sleep(0)
+    states = _states(controller, since)
     return [
         Usage(
             owner,
@@ -44,24 +56,33 @@ def usage_by_user(controller: Controller, since: float = 0.0) -> list[Usage]:
     ]
 
 
-def _hours(controller: Controller, since: float) -> dict[str, _Sum]:
-    """Attempts that overlap the time, each as long as it does; amounts as they last were."""
-    store, jobs, runs, now = controller.journal.store, schema.jobs, schema.attempts, controller.time
+def _add(
+    controller: Controller, since: float, after: tuple[int, int], sums: dict[str, _Sum]
+) -> tuple[int, int] | None:
+    """Add a few of the attempts that overlap the time, each as long as it does; the last of them.
+
+    Amounts count as they last were. None: there are no more.
+    """
+    jobs, runs = schema.jobs, schema.attempts
     wanted = (
-        select(jobs.c.owner, runs.c.started, runs.c.ended, runs.c.launch)
+        select(runs.c.job, runs.c.number, jobs.c.owner, runs.c.started, runs.c.ended, runs.c.launch)
         .join(jobs, jobs.c.id == runs.c.job)
         .where(or_(runs.c.ended.is_(None), runs.c.ended >= since))
+        .where(tuple_(runs.c.job, runs.c.number) > tuple_(*after))
+        .order_by(runs.c.job, runs.c.number)
+        .limit(SOME)
     )
-    sums: dict[str, _Sum] = defaultdict(_Sum)
-    for row in store.rows(wanted):
-        end = row["ended"] if row["ended"] is not None else now.wall()
+    rows = controller.journal.store.rows(wanted)
+    for row in rows:
+        end = row["ended"] if row["ended"] is not None else controller.time.wall()
         span = max(0.0, end - max(row["started"], since)) / HOUR
         gpu, cpu = _amounts(row["launch"])
         sums[row["owner"]].gpu += gpu * span
         sums[row["owner"]].cpu += cpu * span
-    return sums
+    return (rows[-1]["job"], rows[-1]["number"]) if len(rows) == SOME else None
 
 
+@lru_cache(maxsize=4096)
 def _amounts(launch: str) -> tuple[float, float]:
     allocation = codec.from_plain(Allocation, json.loads(launch)["allocation"])
     devices = sum(part.devices.bit_count() * part.share for part in allocation.parts) / WHOLE

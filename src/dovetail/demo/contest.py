@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import mean
 
 from dovetail.demo.machine import Used
-from dovetail.demo.measuring import Known
+from dovetail.demo.measuring import MEMORY, Known
 from dovetail.demo.rounds import Order, Outcome, orders, play
 from dovetail.demo.site import running
 from dovetail.live import Box
@@ -22,6 +22,8 @@ from dovetail.profiles import written
 
 POLICIES = {"proportional": "fifo", "synergy": "synergy:order=fifo"}
 """What they are called, and what decides: the order is the same, the shares are not."""
+STATED = {"proportional": {"memory": f"{MEMORY}G"}, "synergy": {}}
+"""What tasks say of memory: an equal share of it may be more than others leave."""
 PATIENCE = 40.0
 """Seconds a pair of rounds may take: where it takes longer, there is no other."""
 
@@ -60,7 +62,7 @@ def contest(found: Sequence[Known], used: Used, rounds: int, watch: Watch) -> Co
             begin = time.monotonic()
             for policy, box in boxes.items():
                 seen = partial(watch, policy, number)
-                made.outcomes[policy].append(play(box, made.wanted, seen))
+                made.outcomes[policy].append(play(box, made.wanted, seen, STATED[policy]))
             if time.monotonic() - begin > PATIENCE:
                 break
     return made

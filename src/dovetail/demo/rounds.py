@@ -66,10 +66,15 @@ def orders(found: Sequence[Known], cores: float) -> list[Order]:
     ]
 
 
-def play(box: Box, wanted: Sequence[Order], watch: Callable[[list[Description]], None]) -> Outcome:
+def play(
+    box: Box,
+    wanted: Sequence[Order],
+    watch: Callable[[list[Description]], None],
+    stated: Mapping[str, str],
+) -> Outcome:
     """Submit all at once and wait for them; `watch` sees the jobs again and again."""
     tasks = [
-        task(command(order.kind, order.steps), gpus=1, name=order.name, model=order.kind)
+        task(command(order.kind, order.steps), gpus=1, name=order.name, model=order.kind, **stated)
         for order in wanted
     ]
     numbers = [receipt.jobs[0] for receipt in box.submit_all(tasks)]

@@ -35,7 +35,7 @@ from dovetail.model.why import Why
 ENDED = frozenset({"done", "failed", "cancelled", "rejected"})
 HOLDS = 30.0
 """Seconds the controller holds a request that waits."""
-PAGE = 1000
+PAGE = 500
 """Jobs the controller puts into one answer."""
 
 Value = TypeVar("Value")

@@ -159,5 +159,7 @@ class Run:
     cpu_seconds: float = 0.0
     peak_memory_mib: float = 0.0
     notices: list[str] = field(default_factory=list)
+    #: by tenant: waits against a private cluster, see `metrics.baseline`; empty: not compared
+    private: dict[str, dict[str, float]] = field(default_factory=dict)
     #: figures a policy reports about itself, such as deadline admission
     policy_report: dict[str, Any] = field(default_factory=dict)

@@ -145,6 +145,8 @@ def _treatment(run: Run, table: Columns, window: Flags, counted: Sample) -> dict
     """Who was treated how: tenants, fairness and, where there are any, deadlines."""
     owners = tenants(run.records.tenant)
     by_tenant = _tenants(owners, window, counted)
+    for name, figures in run.private.items():
+        by_tenant[name].update(figures)
     found = {"tenants": by_tenant, "fairness": _fairness(run, counted, by_tenant)}
     due = window & ~np.isnan(table.deadline)
     return {**found, "deadlines": _deadlines(run, table, due)} if due.any() else found

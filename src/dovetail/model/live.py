@@ -229,6 +229,17 @@ class Range:
 
 
 @dataclass(frozen=True)
+class Accuracy:
+    """How earlier estimates of starts turned out."""
+
+    #: share of the ranges that held; None: too few to say
+    held: float | None
+    #: median error in seconds
+    error: float | None
+    estimates: int
+
+
+@dataclass(frozen=True)
 class Estimate:
     """When a job starts and ends, with what probability it is within the ranges."""
 
@@ -237,3 +248,4 @@ class Estimate:
     chance: float
     #: futures that were looked at
     runs: int
+    past: Accuracy | None = None

@@ -5,9 +5,11 @@ Answers on demand from the planner's own index; never part of a decision.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dovetail.core.draft import Draft
 from dovetail.core.lanes import Lane
@@ -18,6 +20,8 @@ from dovetail.model.request import WHOLE, Request
 
 if TYPE_CHECKING:
     from dovetail.planners.walk import Walk
+
+Found = TypeVar("Found")
 
 
 def why_impossible(request: Request, empty: Cluster) -> str:
@@ -53,13 +57,43 @@ def short_of_amounts(request: Request) -> str:
     return f"needs {describe(request)}; enough GPUs are free, but not with that much CPU and memory"
 
 
+_FINDINGS: ContextVar[dict[Any, Any] | None] = ContextVar("findings", default=None)
+"""What was found out about planners and lanes and holds until something is decided."""
+
+
+@contextmanager
+def sharing() -> Iterator[None]:
+    """Ask about many jobs in here, and nothing else: what they have in common is found out once."""
+    token = _FINDINGS.set({})
+    try:
+        yield
+    finally:
+        _FINDINGS.reset(token)
+
+
+def _found(about: Any, find: Callable[[], Found]) -> Found:
+    known = _FINDINGS.get()
+    if known is None:
+        return find()
+    if about not in known:
+        known[about] = find()
+    found: Found = known[about]
+    return found
+
+
 def explain_waiting(walk: Walk, job: Job) -> Reason:
     """Find the one binding cause: order, what is not ours, devices, their places, or amounts."""
-    cluster = walk.view.cluster
     lane = walk.lane(job)
+    short = _found((id(walk), id(lane)), lambda: _short_of(walk, lane, job.spec.request))
+    return _held_by_order(walk, job) if short is None else short
+
+
+def _short_of(walk: Walk, lane: Lane, request: Request) -> Reason | None:
+    """What is missing for each job of a lane; None: nothing is."""
+    cluster = walk.view.cluster
     if Draft(cluster, walk.placement).find(lane.options) is not None:
-        return _held_by_order(walk, job)
-    asked = describe(job.spec.request)
+        return None
+    asked = describe(request)
     running = next_to_end(walk)
     ends = _until_it_fits(walk, lane, running)
     if ends is None:
@@ -71,8 +105,8 @@ def explain_waiting(walk: Walk, job: Job) -> Reason:
         return Reason("devices", text, _enough(running, missing), unblock)
     unblock = f"the end of {names_of(walk, ends)}"
     if _fits_without_cpu_and_memory(walk, lane):
-        return Reason("cpu or memory", short_of_amounts(job.spec.request), ends, unblock)
-    if 0 < job.spec.request.milli_gpus < WHOLE:
+        return Reason("cpu or memory", short_of_amounts(request), ends, unblock)
+    if 0 < request.milli_gpus < WHOLE:
         text = f"needs {asked}; no GPU has that much left"
         return Reason("devices", text, ends, unblock)
     text = f"needs {asked}; {cluster.idle} GPUs are free, but not where it could use them"
@@ -137,6 +171,10 @@ def _held_by_order(walk: Walk, job: Job) -> Reason:
 
 def next_to_end(walk: Walk) -> list[Job]:
     """Running jobs, those believed to end first first."""
+    return _found(id(walk), lambda: _by_end(walk))
+
+
+def _by_end(walk: Walk) -> list[Job]:
     now = walk.view.now
     left = [(job.time_left(now), job.id, job) for job in walk.view.running.values()]
     return [job for _, _, job in sorted(left)]

@@ -45,7 +45,9 @@ def restore(index: Index, state: dict[str, Any], jobs: Sequence[Job]) -> None:
         _reinstate(index, job, tuple(key) if isinstance(key, list) else key)
         if job.entry is not None:
             entries[job.spec.id] = job.entry
-    index._turns = [(at, number, entries[number]) for at, number in state["turns"]]
+    # A fork may have been told to forget a job.
+    known = [(at, number) for at, number in state["turns"] if number in entries]
+    index._turns = [(at, number, entries[number]) for at, number in known]
     heapify(index._turns)
 
 

@@ -14,6 +14,7 @@ from dovetail.core.claims import Curves
 from dovetail.core.ordering import Ordering
 from dovetail.core.protocols import JointAllocator
 from dovetail.core.scheduler import Scheduler
+from dovetail.metrics.baseline import excess
 from dovetail.metrics.records import Amounts, Run, Series
 from dovetail.model.cluster import Capabilities, Cluster
 from dovetail.model.costs import Costs
@@ -29,7 +30,7 @@ from dovetail.recipes import policy
 from dovetail.simulator.faults import Faults, read_faults
 from dovetail.simulator.loop import Simulation
 from dovetail.simulator.spec import ClusterSpec, read_spec
-from dovetail.simulator.tenancies import tenancy_for
+from dovetail.simulator.tenancies import compares_with_private, private, tenancy_for
 from dovetail.simulator.world import World
 from dovetail.speed.locality import Locality
 from dovetail.speed.sensitivity import Sensitivity
@@ -117,6 +118,9 @@ def replay(
     run.wall_seconds = time.perf_counter() - wall
     run.cpu_seconds = time.process_time() - cpu
     run.peak_memory_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    if compares_with_private(settings.tenancy):
+        alone = replace(settings, tenancy=private(settings.tenancy, settings.cluster))
+        run.private = excess(run, replay(alone, None, spec=spec))
     return run
 
 

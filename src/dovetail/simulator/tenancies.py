@@ -70,6 +70,16 @@ def tenancy_for(settings: Settings, cluster: Cluster) -> tuple[Tenancy, Cluster]
     return cells, cluster
 
 
+def compares_with_private(text: str | None) -> bool:
+    """Is this a way to share, which a private cluster can be compared with?"""
+    return text is not None and not text.startswith("private")
+
+
+def private(text: str | None, cluster: str) -> str:
+    """The same tenants on clusters of their own."""
+    return f"private:{(text or '').partition(':')[2] or cluster}"
+
+
 def _private(cells: VirtualClusters, cluster: Cluster) -> tuple[Tenancy, Cluster]:
     """As if every tenant had bought its own."""
     nodes: list[Node] = []

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from dovetail.answers.when import when as estimates
+from dovetail.controller import reading
 from dovetail.controller.api.explained import parts_of
-from dovetail.controller.api.jobs import Reference, single
+from dovetail.controller.api.jobs import Reference, shown, single
 from dovetail.controller.api.people import Anyone
 from dovetail.controller.api.refusing import Refused
 from dovetail.controller.api.service import Served
@@ -25,12 +25,19 @@ from dovetail.model.why import Why
 router = APIRouter(tags=["answers"])
 
 
+def _by_name(policy: str) -> str:
+    """A file would be run in the controller, as the controller's user."""
+    if "/" in policy or ".py" in policy:
+        raise ValueError("only policies with a name can be asked about, none from a file")
+    return policy
+
+
 class Asked(BaseModel):
     """What is to be different; what is left out stays as it is."""
 
     model_config = ConfigDict(extra="forbid")
 
-    policy: Annotated[str, Field(max_length=300)] = ""
+    policy: Annotated[str, Field(max_length=300), AfterValidator(_by_name)] = ""
     gpus: Annotated[int, Field(ge=1, le=100_000)] | None = None
     quotas: Annotated[
         dict[Name, Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]],
@@ -44,6 +51,9 @@ async def why(reference: Reference, person: Anyone, service: Served, instead: bo
     """Why a job is as it is, and, with `instead`, what would help."""
     number = single(reference, service)
     answer, trials = reasons(service.controller, number, parts_of(service))
+    if not shown(reading.describe(service.controller, number), person).reason:
+        # How a job of somebody else failed is not told.
+        answer = replace(answer, text="")
     if trials is None or not instead:
         return answer
     spec = service.controller.scheduler.jobs[number].spec
@@ -59,22 +69,7 @@ async def when(reference: Reference, person: Anyone, service: Served) -> Estimat
     if live is None or number not in controller.scheduler.jobs:
         state = "has ended" if live is None else "is held or waits for other jobs"
         raise Refused(409, f"job {reference} {state}: when it starts is not known")
-    told = frozenset(
-        each.id
-        for each in controller.roster.values()
-        if each.progress is not None and each.progress.total and each.progress.rate > 0
-    )
-    async with service.looking_ahead:
-        found = await asyncio.to_thread(
-            estimates,
-            controller.scheduler.image(),
-            controller.make,
-            controller.time.now(),
-            [number],
-            wake_at=controller.wake_at,
-            told=told.__contains__,
-        )
-    return found[number]
+    return (await service.estimating.estimate([number]))[0]
 
 
 @router.post("/what-if")

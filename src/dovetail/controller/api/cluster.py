@@ -80,7 +80,7 @@ async def usage(
     since: Since = 0.0,
 ) -> list[Usage]:
     """GPU time, CPU time and jobs by user since a moment of wall time."""
-    return usage_by_user(service.controller, since)
+    return await usage_by_user(service.controller, since)
 
 
 @router.post("/end")

@@ -30,11 +30,13 @@ from dovetail.controller.submission import Submission
 from dovetail.model.live import Description, Detail, Forecast, Page, Piece, Receipt, Told
 
 MOST_TASKS = 10_000
-MOST_SHOWN = 1000
+MOST_SHOWN = 500
 """Jobs in one answer: while it is made, nothing else is done."""
 MOST_WAITS = 100_000
 """Jobs waited for, over all jobs of a task."""
 LONGEST_WAIT = 60.0
+LONGEST_LOOK = 0.05
+"""Seconds spent on reasons before others have their turn."""
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
@@ -127,10 +129,21 @@ async def queue(
     after: After = 0,
 ) -> Page:
     """Jobs that have not ended, in order of submission; reasons cost time."""
-    where = Filter(owner, state, name)
-    found = reading.listed(
-        service.controller, reasons=reasons, where=where, after=after, limit=limit
-    )
+    where, found = Filter(owner, state, name), list[Description]()
+    while len(found) < limit:
+        some = reading.listed(
+            service.controller,
+            reasons=reasons,
+            where=where,
+            after=found[-1].id if found else after,
+            limit=limit - len(found),
+            patience=LONGEST_LOOK,
+        )
+        found += some
+        if not some:
+            break
+        # Others have their turn before the next look.
+        await asyncio.sleep(0)
     total = reading.counted(service.controller, where)
     return Page(tuple(shown(job, person) for job in found), total)
 

@@ -13,6 +13,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from dovetail.controller.commands import Cancel, Drain, Undrain
+from dovetail.controller.estimating import Estimating
 from dovetail.controller.loop import Controller
 from dovetail.controller.shadowing import Shadow
 from dovetail.controller.tokens import Tokens
@@ -78,8 +79,13 @@ class Service:
     #: nodes that were drained only to stop what ran there
     emptied: tuple[str, ...] = ()
 
+    estimating: Estimating = field(init=False)
+
     def __post_init__(self) -> None:
         self.controller.watch = self._decided
+        self.estimating = Estimating(self.controller, self.looking_ahead)
+        self.watchers.append(self.estimating)
+        self.beside.append(self.estimating.run)
 
     def keep_in_shadow(self, shadow: Shadow) -> None:
         """Let a policy look on as long as this is served."""

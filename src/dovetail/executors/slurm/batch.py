@@ -110,6 +110,8 @@ def check(launch: Launch, site: Site) -> None:
     """What Slurm could not be asked for."""
     if not launch.command or not launch.command[0]:
         raise UserError("there is no command")
+    if not launch.allocation.parts:
+        raise UserError("a job of Slurm needs a node: ask for a GPU or a core")
     if any(part.share != WHOLE for part in launch.allocation.parts):
         raise UserError("Slurm gives out whole GPUs only")
     if any(not 0 <= part.node < len(site.nodes) for part in launch.allocation.parts):

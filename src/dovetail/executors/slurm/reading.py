@@ -178,43 +178,37 @@ def _exit(value: Any) -> tuple[int | None, int | None]:
 
 def _pieces(said: Mapping[str, Any]) -> Iterator[Piece]:
     """What it holds, node by node."""
-    resources = said.get("job_resources")
-    if not resources:
+    if not said.get("job_resources"):
         return
-    listed = _allocated(resources)
     details = [gpus(text) for text in said.get("gres_detail") or ()]
     asked = gpus(str(said.get("tres_per_node", "")))
-    for place, (name, cpus, memory) in enumerate(listed):
+    for place, (name, cpus, memory) in enumerate(_allocated(said)):
         has = details[place] if place < len(details) else asked
         yield Piece(name, has.number, cpus, memory, has.indices)
 
 
-def _allocated(resources: Mapping[str, Any]) -> list[tuple[str, int, int]]:
+def _allocated(said: Mapping[str, Any]) -> list[tuple[str, int, int]]:
     """Names, CPUs and MiB."""
+    resources = said["job_resources"]
     if isinstance(resources.get("nodes"), dict):
         return [
             (each["name"], _number(each["cpus"]["count"]), _number(each["memory"]["allocated"]))
             for each in resources["nodes"]["allocation"]
         ]
-    listed = resources.get("allocated_nodes") or ()
-    cores = [
-        sum(len(socket["cores"]) for socket in each["sockets"].values())
-        if each.get("sockets")
-        else 0
-        for each in listed
-    ]
-    # Only cores are told node by node; CPUs may be threads of them.
-    total = _number(resources.get("allocated_cpus"))
+    total = _number(resources.get("allocated_cpus")) or _number(said.get("cpus"))
+    if listed := resources.get("allocated_nodes"):
+        return _by_core(listed, total)
+    # Some releases say no more than which nodes.
+    hosts = names(str(said.get("nodes", "")))
+    memory = _number(said.get("memory_per_node"))
+    return [(host, total // len(hosts), memory) for host in hosts]
+
+
+def _by_core(listed: list[Mapping[str, Any]], total: int) -> list[tuple[str, int, int]]:
+    """Only cores are told node by node; CPUs may be threads of them."""
+    cores = [sum(len(each["cores"]) for each in node["sockets"].values()) for node in listed]
     each_core = total / (sum(cores) or 1)
     return [
-        (
-            _name(each, resources, place),
-            round(cores[place] * each_core),
-            _number(each["memory_allocated"]),
-        )
-        for place, each in enumerate(listed)
+        (str(node["nodename"]), round(count * each_core), _number(node["memory_allocated"]))
+        for node, count in zip(listed, cores, strict=True)
     ]
-
-
-def _name(each: Mapping[str, Any], resources: Mapping[str, Any], place: int) -> str:
-    return str(each.get("nodename") or names(str(resources["nodes"]))[place])

@@ -192,7 +192,11 @@ class Run:
 
     def _note_waiting(self, now: float) -> None:
         assert self.job is not None
-        if not self.job.waits:
+        if self.job.holds:
+            # It began after all, whatever was tried to take it back.
+            self._waiting_since = self._withdrawn = None
+            self._done.discard(Deed.WITHDRAW)
+        elif not self.job.waits:
             self._waiting_since = None
         elif self._waiting_since is None:
             self._waiting_since = now

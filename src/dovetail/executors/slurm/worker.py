@@ -7,6 +7,7 @@ about jobs, now and then about nodes.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -26,6 +27,8 @@ from dovetail.executors.slurm.run import Deed, Run
 from dovetail.executors.slurm.site import Site
 from dovetail.model.allocation import NOTHING, Allocation
 from dovetail.model.errors import UserError
+
+log = logging.getLogger(__name__)
 
 NODES_EVERY = 10
 """Every so many questions is one about nodes."""
@@ -78,12 +81,26 @@ class Worker(Thread):
     def run(self) -> None:
         """Until it is ordered to end; what was ordered before is still done."""
         self._next_question = self._clock() + self._options.interval
-        while self._obey():
-            self._pursue()
-            if self._clock() >= self._next_question:
+        while True:
+            try:
+                if not self._round():
+                    break
+            except Exception as error:
+                # Full disks and the like: whoever waits for reports must not wait for ever.
+                log.exception("Slurm could not be looked after")
+                self.trouble = str(error)
                 self._next_question = self._clock() + self._options.interval
-                self._ask()
         self._pursue()
+
+    def _round(self) -> bool:
+        """Carry out orders, do what is due, ask if it is time; False: end."""
+        if not self._obey():
+            return False
+        self._pursue()
+        if self._clock() >= self._next_question:
+            self._next_question = self._clock() + self._options.interval
+            self._ask()
+        return True
 
     def _obey(self) -> bool:
         """Carry out what is ordered until it is time for a question; False: end."""
@@ -104,8 +121,10 @@ class Worker(Thread):
             return
         try:
             batch.check(launch, self._site)
+            # Either may be there: a start that was cut short is made again.
             with suppress(FileExistsError):
                 run.folder.make(launch.owner)
+            with suppress(FileExistsError):
                 run.folder.make_log(launch.owner)
         except (OSError, UserError) as error:
             self._refuse(run, error)

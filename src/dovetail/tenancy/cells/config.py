@@ -7,6 +7,7 @@ above. So a node of 8 GPUs has cells of 4, 2 and 1.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -80,15 +81,21 @@ def _alike(cluster: Cluster) -> dict[str, list[Node]]:
     return named
 
 
-def _kind(name: str, nodes: list[Node], types: dict[str, CellType]) -> Kind:
-    path, sizes = [f"{name}-node"], [nodes[0].gpus]
+def sizes_of(gpus: int) -> list[int]:
+    """The sizes of cells in a node, largest first: halves, or the next prime's parts."""
+    sizes = [gpus]
     while sizes[-1] > 1:
         factor = next(f for f in range(2, sizes[-1] + 1) if sizes[-1] % f == 0)
-        size = sizes[-1] // factor
+        sizes.append(sizes[-1] // factor)
+    return sizes
+
+
+def _kind(name: str, nodes: list[Node], types: dict[str, CellType]) -> Kind:
+    path, sizes = [f"{name}-node"], sizes_of(nodes[0].gpus)
+    for above, size in itertools.pairwise(sizes):
         child = name if size == 1 else f"{name}-{size}"
-        types[path[-1]] = CellType(path[-1], child, factor, node=len(path) == 1)
+        types[path[-1]] = CellType(path[-1], child, above // size, node=len(path) == 1)
         path.append(child)
-        sizes.append(size)
     if len(path) == 1:
         types[path[0]] = CellType(path[0], name, 1, node=True)
         path.append(name)

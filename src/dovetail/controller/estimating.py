@@ -1,0 +1,129 @@
+"""When jobs start and end, and how right such estimates were: some are made without being asked.
+
+A few jobs that wait are asked about now and then, so that there is something to measure; what came
+true widens or narrows the ranges that people are told. Kept in the data base between runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dovetail.answers.calibration import Calibration
+from dovetail.answers.when import Effort, when
+from dovetail.controller.loop import Controller
+from dovetail.model.event import Event
+from dovetail.model.job import Status
+from dovetail.model.live import Accuracy, Estimate, Range
+from dovetail.model.plan import Plan, Resume, Start
+
+EVERY = 30.0
+"""Seconds between two looks for jobs to ask about."""
+
+AT_ONCE = 5
+KEY = "estimates"
+QUIET = Effort(runs=10, least=3, budget=0.3)
+
+
+@dataclass(frozen=True)
+class Said:
+    """An estimate that has not come true yet."""
+
+    at: float
+    raw: Estimate
+
+
+class Estimating:
+    """The estimates of one controller."""
+
+    def __init__(self, controller: Controller, lock: asyncio.Lock) -> None:
+        self._controller = controller
+        #: looking ahead is work: one question at a time
+        self._lock = lock
+        self.starts, self.ends = Calibration(), Calibration()
+        self._open: dict[int, Said] = {}
+        self._changed = False
+        if kept := controller.journal.store.noted(KEY):
+            state = json.loads(kept)
+            self.starts.restore(state["starts"])
+            self.ends.restore(state["ends"])
+
+    async def estimate(
+        self, numbers: Sequence[int], effort: Effort | None = None
+    ) -> list[Estimate]:
+        """What is told of these jobs, which the scheduler knows."""
+        controller = self._controller
+        told = frozenset(
+            live.id
+            for live in controller.roster.values()
+            if live.progress is not None and live.progress.total and live.progress.rate > 0
+        )
+        async with self._lock:
+            now = controller.time.now()
+            found = await asyncio.to_thread(
+                when,
+                controller.scheduler.image(),
+                controller.make,
+                now,
+                list(numbers),
+                wake_at=controller.wake_at,
+                told=told.__contains__,
+                effort=effort,
+            )
+        for number in numbers:
+            self._note(number, Said(now, found[number]))
+        return [self._told(found[number]) for number in numbers]
+
+    def _told(self, raw: Estimate) -> Estimate:
+        accuracy = Accuracy(self.starts.held, self.starts.error, len(self.starts.hits))
+        return replace(
+            raw,
+            start=self.starts.stretched(raw.start),
+            end=self.ends.stretched(raw.end),
+            past=accuracy,
+        )
+
+    def _note(self, number: int, said: Said) -> None:
+        job = self._controller.scheduler.jobs.get(number)
+        if number not in self._open and job is not None and job.status is Status.WAITING:
+            self._open[number] = said
+
+    def __call__(self, now: float, events: Sequence[Event], plan: Plan) -> None:
+        """A decision: some of what was said has come true."""
+        if not self._open:
+            return
+        for action in plan.actions:
+            said = self._open.get(action.job)
+            if said is not None and isinstance(action, Start | Resume):
+                self._learn(self.starts, said.raw.start, now - said.at)
+        for job, _ in self._controller.scheduler.ended:
+            ended = self._open.pop(job.id, None)
+            if ended is not None and job.status is Status.DONE:
+                self._learn(self.ends, ended.raw.end, now - ended.at)
+
+    def _learn(self, calibration: Calibration, raw: Range, came: float) -> None:
+        calibration.learn(raw, came)
+        self._changed = True
+
+    async def run(self) -> None:
+        """Ask about a few jobs now and then, and write down what was learned."""
+        while True:
+            await asyncio.sleep(EVERY)
+            self._keep()
+            jobs = self._controller.scheduler.jobs.values()
+            new = [
+                job.id
+                for job in jobs
+                if job.status is Status.WAITING and not job.withheld and job.id not in self._open
+            ]
+            if new and not self._lock.locked():
+                await self.estimate(new[:: max(1, len(new) // AT_ONCE)][:AT_ONCE], QUIET)
+
+    def _keep(self) -> None:
+        if self._changed:
+            self._changed = False
+            state = {"starts": self.starts.snapshot(), "ends": self.ends.snapshot()}
+            with self._controller.journal.store.transaction():
+                self._controller.journal.store.note({KEY: json.dumps(state)})

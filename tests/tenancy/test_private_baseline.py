@@ -1,0 +1,77 @@
+"""What sharing costs: every shared run is compared with private clusters, tenant by tenant."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from dovetail.cli.tables import result_tables
+from dovetail.metrics.summary import summarise
+from dovetail.simulator.experiment import Replay, replay
+
+FOLDER = Path(__file__).resolve().parents[2] / "examples" / "guarantees"
+
+
+def result(tenancy: str | None) -> dict:
+    kind = None if tenancy is None else f"{tenancy}:{FOLDER / 'tenants.toml'}"
+    run = replay(
+        Replay(
+            str(FOLDER / "jobs.csv"),
+            "2x4",
+            "fifo:skip=true",
+            placement="consolidated:fit=best",
+            restart_cost=0.0,
+            tenancy=kind,
+        )
+    )
+    return summarise(run)
+
+
+def printed(found: dict) -> str:
+    console = Console(width=80, record=True, file=io.StringIO())
+    for table in result_tables(found):
+        console.print(table)
+    return console.export_text()
+
+
+def test_by_number_a_tenant_waits_for_what_it_owns() -> None:
+    found = result("shares")
+    vision = found["tenants"]["vision"]
+    assert (vision["private_wait"], vision["excess_wait"], vision["worst_excess"]) == (0, 80, 80)
+    assert "+1 min 20 s" in printed(found)
+
+
+def test_with_cells_none_waits_longer() -> None:
+    found = result("cells")
+    assert [figures["excess_wait"] for figures in found["tenants"].values()] == [0, 0]
+    assert "Every tenant waited exactly as long as in a private cluster." in printed(found)
+
+
+@pytest.mark.parametrize("tenancy", ["private", None])
+def test_what_is_not_shared_is_not_compared(tenancy: str | None) -> None:
+    found = result(tenancy)
+    assert "excess_wait" not in found["tenants"]["vision"]
+    assert "private cluster" not in printed(found)
+
+
+def test_the_example_of_the_guide_prints_and_draws_the_anomaly(tmp_path: Path) -> None:
+    picture = tmp_path / "anomaly.svg"
+    command = [sys.executable, str(FOLDER / "anomaly.py"), "--svg", str(picture)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    number, cells = run.stdout.split("by cells")
+    assert "vision-1  100-130 on n0" in number
+    assert "vision-1  20-50 on n1" in cells
+    committed = FOLDER.parents[1] / "docs" / "images" / "sharing-anomaly.svg"
+    assert picture.read_text() == committed.read_text()
+
+
+def test_the_comparison_of_tenants_runs_on_a_made_up_workload() -> None:
+    command = [sys.executable, str(FOLDER / "tenants.py"), "--quick", "--orderings", "fifo"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    cells = [line for line in run.stdout.splitlines() if line.startswith("  cells")]
+    assert cells and all(line.endswith("worst excess of a job 0.0 s") for line in cells)
