@@ -118,4 +118,4 @@ def test_a_controller_that_is_not_there_is_told_in_one_sentence(tmp_path: Path) 
     words, env = command("mcp"), surroundings(tmp_path)
     answer = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
     assert (answer.returncode, answer.stdout) == (2, "")
-    assert "no controller answers there" in answer.stderr
+    assert "no controller runs here" in answer.stderr

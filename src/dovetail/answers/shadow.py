@@ -69,7 +69,7 @@ def consider(look: Look, present: Make, candidate: Make, seed: int, budget: floa
         other.predictor.restore(look.image["predictor"])
     believed = present().predictor
     believed.restore(look.image["predictor"])
-    draws = Draws(believed, Random(seed), look.told.__contains__)
+    draws = Draws(believed, look.now, Random(seed), look.told.__contains__)
     futures = [
         _Future(Foresight(each, look.now, draws, rests=look.rests)) for each in (real, other)
     ]

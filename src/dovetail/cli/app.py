@@ -14,6 +14,7 @@ from dovetail.cli.doctor import doctor
 from dovetail.cli.mcp import mcp
 from dovetail.cli.profile import profile
 from dovetail.cli.replay import replay
+from dovetail.cli.report import report
 from dovetail.cli.simulate import policies, simulate
 from dovetail.cli.submit import submit
 from dovetail.cli.top import top
@@ -44,7 +45,7 @@ LIVE: dict[str, tuple[Callable[..., None], ...]] = {
         jobs.requeue,
         jobs.history,
     ),
-    "Machines": (cluster.nodes, cluster.drain, cluster.usage),
+    "Machines": (cluster.nodes, cluster.drain, cluster.usage, report),
 }
 app.command(rich_help_panel="Jobs", context_settings={"allow_interspersed_args": False})(submit)
 for panel, commands in LIVE.items():

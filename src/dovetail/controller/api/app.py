@@ -17,6 +17,7 @@ from dovetail.controller.api import (
     history,
     jobs,
     meters,
+    review,
     series,
     shadow,
 )
@@ -59,7 +60,18 @@ def make_app(service: Service, keeper: Doorkeeper) -> FastAPI:
     series.attach(app, service, feed.attach(app, service, keeper))
     meters.attach(app, service)
     app.include_router(meters.router)
-    for module in (jobs, history, cluster, account, feed, series, explained, answers, shadow):
+    for module in (
+        jobs,
+        history,
+        cluster,
+        account,
+        feed,
+        series,
+        explained,
+        answers,
+        shadow,
+        review,
+    ):
         app.include_router(module.router, prefix=f"/{VERSION}", responses=SAID)  # type: ignore[arg-type]
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(UserError, _wrong)
