@@ -149,7 +149,7 @@ def check(figures: dict[str, Any], ranges: dict[str, Any]) -> list[str]:
     for name, limits in ranges.items():
         for key, most in limits.items():
             base = limits.get("against")
-            if key == "against" or name not in figures:
+            if key == "against" or name not in figures or (base and base not in figures):
                 continue
             if key == "growth":
                 value = figures[name]["cost_per_event"] / figures[base]["cost_per_event"]

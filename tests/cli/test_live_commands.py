@@ -137,7 +137,7 @@ def test_queue_show_why_nodes_history_usage_fit_eighty_columns(dovetail: Dovetai
     assert "waiting" in why
     assert "job 1 " in why
     assert json.loads(dovetail("why", 3, "--json").out)
-    assert dovetail("cancel", 1, 2).out == "job 1 is cancelled\n2: 20 jobs is cancelled\n"
+    assert dovetail("cancel", 1, 2).out == "job 1 cancelled\nall 20 of 2 cancelled\n"
     until(lambda: "cancelled" in dovetail("history").out)
     narrow(dovetail("history").out)
     assert len(json.loads(dovetail("history", "--json", "--limit", 5).out)) == 5
@@ -190,9 +190,9 @@ def test_hold_release_requeue_and_drain(dovetail: Dovetail, host: Hosted) -> Non
         node = box.nodes()[0].name
     assert dovetail("drain", node).out == f"{node} is draining\n"
     dovetail("submit", "--", "sleep", 60)
-    assert dovetail("hold", 1).out == "job 1 is held\n"
+    assert dovetail("hold", 1).out == "job 1 held\n"
     assert "held" in dovetail("queue").out
-    assert dovetail("release", 1).out == "job 1 is released\n"
+    assert dovetail("release", 1).out == "job 1 released\n"
     assert dovetail("drain", node, "--undo").out == f"{node} takes work again\n"
     until(lambda: "running" in dovetail("queue").out)
     assert dovetail("requeue", 1).out == "job 1 runs again\n"
@@ -204,7 +204,7 @@ def test_hold_release_requeue_and_drain(dovetail: Dovetail, host: Hosted) -> Non
 def test_one_wrong_job_among_many_is_told_and_the_rest_is_done(dovetail: Dovetail) -> None:
     dovetail("submit", "--array", 2, "--hold", "--", "true")
     answer = dovetail("cancel", "1.0", 99, "1.1")
-    assert (answer.code, answer.out) == (2, "job 1.0 is cancelled\njob 1.1 is cancelled\n")
+    assert (answer.code, answer.out) == (2, "job 1.0 cancelled\njob 1.1 cancelled\n")
     assert answer.err == "dovetail: there is no job 99\n"
 
 

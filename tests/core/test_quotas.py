@@ -65,7 +65,7 @@ def test_a_group_counts_all_its_members() -> None:
     decider = scheduler("1x8", quotas="group:lab=3,ann=2")
     assert entered(decider, "ann", "ann", "ann", "bob", "bob") == [0, 1, 3]
     assert decider.explain(4).text == (
-        "needs 1 GPU; the quota of group lab is 3 GPUs at one time and 3 GPUs of it is in use"
+        "needs 1 GPU; the quota of group lab is 3 GPUs at one time and 3 GPUs are in use"
     )
 
 
@@ -94,7 +94,7 @@ def test_cores_and_memory_may_be_limited_too() -> None:
     assert entered(decider, "ann", "ann", "ann") == [0, 1]
     assert entered(decider, "bob", "bob", "bob", at=1.0) == [3, 4]
     assert decider.explain(2).text == (
-        "needs 1 GPU; the quota of ann is 4 cores at one time and 4 cores of it is in use"
+        "needs 1 GPU; the quota of ann is 4 cores at one time and 4 cores are in use"
     )
 
 

@@ -31,7 +31,8 @@ def test_the_cores_and_the_memory_of_this_machine_are_found() -> None:
 
 
 def test_memory_can_be_kept_for_the_system() -> None:
-    assert (detect().node.memory or 0) - (detect(reserved_memory=100).node.memory or 0) == 100
+    whole, kept = detect().node.memory or 0, detect(reserved=0.1)
+    assert kept.node.memory == whole - int(whole * 0.1)
 
 
 def test_virtual_gpus_are_made_up() -> None:

@@ -64,14 +64,13 @@ def write(written: Records, rows: list[dict[str, Any]]) -> None:
         state = Job(spec, row["work"])
         state.status, state.first_start, state.run_time = row["status"], row["start"], row["held"]
         state.preemptions, state.failures = extra.get("preemptions", 0), extra.get("failures", 0)
-        written.add(state, row["work"], row["end"], row["reason"])
+        written.add([state], [row["work"]], [row["end"]], [row["reason"]])
 
 
 def run(rows: list[dict[str, Any]], gpus: int = 4, **fields: Any) -> Run:
     """A run of these jobs on a cluster of `gpus` GPUs that states neither CPU nor memory."""
     written = Records()
     write(written, rows)
-    written.flush()
     used = sum(t * g for t, g in zip(written.run_time, written.milli_gpus, strict=True))
     ends = [end for end in written.end if not isnan(end)]
     made: dict[str, Any] = {

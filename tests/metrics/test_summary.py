@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from synthetic_runs import job, random_run, run, write
+from synthetic_runs import job, random_run, run
 
 from dovetail.metrics.records import Amounts
 from dovetail.metrics.summary import SCHEMA, summarise
@@ -220,11 +220,3 @@ def reversed_rows(made):
     records.tenant.reverse()
     records.outcome.reverse()
     return made
-
-
-def test_rows_that_the_collector_still_holds_back_are_counted():
-    made = tiny()
-    write(made.records, [job(4, 0, 0, 30, tenant="x")])
-    assert len(made.records.id) == 4
-    assert summarise(made)["jobs"]["finished"] == 4
-    assert len(made.records.id) == 5

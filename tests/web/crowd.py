@@ -98,8 +98,10 @@ class Crowd:
         gpus = chance.choices((1, 2, 4, 8), (5, 3, 4, 2))[0]
         name = HOSTILE if number % 97 == 5 else f"{chance.choice(NAMES)}-{number % 40}"
         spec = JobSpec(number, name, self.clock.monotonic(), gang(gpus))
-        self.site.machine.tell(TraceJob(spec, chance.lognormvariate(8.4, 0.9)))
-        return Submission(("train",), gang(gpus), name, owner=chance.choice(USERS))
+        length = chance.lognormvariate(8.4, 0.9)
+        self.site.machine.tell(TraceJob(spec, length))
+        believed, owner = length * chance.uniform(0.9, 1.6), chance.choice(USERS)
+        return Submission(("train",), gang(gpus), name, owner=owner, estimate=believed)
 
     def live(self, sampler: Sampler) -> None:
         """The hours before anybody looks."""

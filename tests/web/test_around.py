@@ -18,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from served import real
 
 from dovetail.controller import webhooks
+from dovetail.controller.commands import Cancel, Hold
 from dovetail.controller.webhooks import Webhook, checked, read_secret, signature
 from dovetail.model.errors import UserError
 
@@ -129,7 +130,7 @@ def test_another_program_is_told_of_every_state_of_a_job_and_can_check_who_says_
             assert time.monotonic() < until
             time.sleep(0.05)
     states = [change["state"] for change in receiver.changes() if change["job"] == number]
-    assert states == ["starting", "running", "done"]
+    assert states == ["waiting", "starting", "running", "done"]
     assert {change["name"] for change in receiver.changes()} == {"told"}
     assert secret.stat().st_mode & 0o077 == 0
     for headers, body in receiver.got:
@@ -152,7 +153,7 @@ async def deliver(hook: Webhook, seconds: float = 5.0) -> None:
 def hook(stage, receiver, monkeypatch) -> Webhook:
     monkeypatch.setattr(webhooks, "PAUSES", (0.01,) * 4)
     made = Webhook(stage.controller, receiver.url, b"0123456789abcdef")
-    stage.controller.watch = made
+    stage.controller.written = made
     return made
 
 
@@ -165,8 +166,18 @@ def test_a_receiver_that_is_away_for_a_while_misses_nothing(stage, receiver, hoo
     first = {headers["Dovetail-Delivery"] for headers, _ in receiver.got[:4]}
     assert len(first) == 1  # the same delivery, tried again
     told = json.loads(receiver.got[-1][1])["changes"]
-    assert [change["state"] for change in told] == ["starting", "running", "done"]
-    assert [change["was"] for change in told] == ["", "starting", "running"]
+    assert [change["state"] for change in told] == ["waiting", "starting", "running", "done"]
+    assert [change["was"] for change in told] == ["", "waiting", "starting", "running"]
+
+
+def test_jobs_the_scheduler_never_heard_of_are_told_of_too(stage, receiver, hook):
+    first = stage.submit(length=50)
+    second = stage.submit(length=5, after=(first,))
+    stage.ask(Hold((second,)))
+    stage.ask(Cancel((second,)))
+    asyncio.run(deliver(hook))
+    told = [change for change in receiver.changes() if change["job"] == second]
+    assert [change["state"] for change in told] == ["waiting", "held", "cancelled"]
 
 
 def test_what_nobody_takes_is_counted_and_the_rest_goes_on(stage, receiver, hook):
@@ -174,7 +185,7 @@ def test_what_nobody_takes_is_counted_and_the_rest_goes_on(stage, receiver, hook
     stage.submit(length=5)
     stage.until(3)
     asyncio.run(deliver(hook))
-    assert hook.lost == 2
+    assert hook.lost == 3
     assert len(receiver.got) == 1  # a refusal for good is not tried again
     stage.until(20)
     asyncio.run(deliver(hook))
@@ -188,7 +199,7 @@ def test_a_receiver_that_never_answers_holds_no_decision_up(stage, hook, monkeyp
     stage.until(60)
     assert all(stage.state(number) == "done" for number in range(1, 11))
     assert len(hook.queue) == 5
-    assert hook.lost == 10 * 3 + 9 - 5  # the first never waits
+    assert hook.lost == 10 * 4 - 5
 
 
 @pytest.mark.parametrize("url", ["example.org", "ftp://example.org", "https://", "http://[x"])

@@ -9,15 +9,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from served import Served
-
-from dovetail.model.live import Estimate, Range
-from dovetail.model.what_if import STEPS, Comparison, Outcome, Shift
 
 pytestmark = pytest.mark.real
 
@@ -31,6 +27,7 @@ SHOWN = {
     "large",
     "phone",
     "what-if-answer",
+    "waiting",
 }
 """Pictures that pages of the documentation show."""
 DESK, PHONE = (1280, 800), (390, 844)
@@ -250,55 +247,8 @@ def test_the_map_of_many_nodes_is_walked_with_arrow_keys(look, large):
     page.locator(".chosen .badge", has_text="draining").wait_for()
 
 
-def answered() -> Comparison:
-    """An answer of the documented shape, for a controller that does not give one itself."""
-    rising = [3600.0 * (step / 100) ** 2 for step in range(STEPS)]
-    before = Outcome(
-        "fifo:skip=true on 96 GPUs",
-        96,
-        118,
-        2100.0,
-        7300.0,
-        0.81,
-        0,
-        30000.0,
-        tuple(3 * value for value in rising),
-        (),
-        tuple(min(96.0, 4.0 * step) for step in range(60)),
-        tuple(float(max(0, step - 20)) for step in range(60)),
-    )
-    after = Outcome(
-        "srtf on 96 GPUs",
-        96,
-        118,
-        1300.0,
-        6100.0,
-        0.86,
-        41,
-        28000.0,
-        tuple(rising),
-        (),
-        tuple(min(96.0, 5.0 * step) for step in range(60)),
-        tuple(float(max(0, step - 35)) for step in range(60)),
-    )
-    users = (
-        Shift("amira", 40, 8000.0, 5200.0, 3000.0, 900.0),
-        Shift("bela", 30, 6100.0, 6100.0, 900.0, 900.0),
-        Shift("chiara", 48, 7000.0, 7900.0, 1500.0, 2100.0),
-    )
-    notices = ("Lengths of jobs that still run are believed.",)
-    return Comparison(before, after, time.time() - 30000, 500.0, 70, 20, 28, users, (), notices)  # noqa: TID251
-
-
 def test_a_what_if_is_asked_and_its_answer_drawn(look, small, tmp_path):
-    page = look(small)
-    if "/v1/what-if" not in small.ask("openapi.json")["paths"]:
-        # Until this controller answers by itself, the page is held to the documented shape.
-        paths = {**small.ask("openapi.json")}
-        paths["paths"]["/v1/what-if"] = {}
-        page.route("**/v1/openapi.json", lambda route: route.fulfill(json=paths))
-        page.route("**/v1/what-if", lambda route: route.fulfill(json=asdict(answered())))
-    page.goto(f"{small.url}#/what-if")
+    page = look(small, at="#/what-if")
     page.get_by_label("Policy").fill("srtf")
     page.get_by_role("button", name="Replay").click()
     page.locator(".result .tile").first.wait_for(timeout=60_000)
@@ -308,21 +258,21 @@ def test_a_what_if_is_asked_and_its_answer_drawn(look, small, tmp_path):
     picture(page, "what-if-answer", tmp_path)
 
 
-def test_estimates_are_shown_where_the_controller_gives_them(look, small):
-    page = look(small)
-    schema = small.ask("openapi.json")
-    if "/v1/when" not in schema["paths"]:
-        # As with what-if: held to the documented values until it answers by itself.
-        schema["paths"] |= {"/v1/when": {}, "/v1/jobs/{reference}/when": {}}
-        told = asdict(Estimate(Range(300.0, 720.0, 1500.0), Range(4000.0, 5000.0, None), 0.8, 40))
-        page.route("**/v1/openapi.json", lambda route: route.fulfill(json=schema))
-        page.route("**/v1/jobs/*/when", lambda route: route.fulfill(json=told))
-        page.route("**/v1/when?*", lambda route: route.fulfill(json={"118": told}))
-    page.goto(f"{small.url}#/jobs")
+def test_a_what_if_that_makes_no_sense_is_told_so(look, small):
+    page = look(small, at="#/what-if")
+    page.get_by_label("Quotas").fill("nonsense")
+    page.get_by_role("button", name="Replay").click()
+    page.get_by_role("alert").get_by_text("write name = GPUs").wait_for()
+
+
+def test_who_waits_is_told_when_and_what_would_help(look, small, tmp_path):
+    page = look(small, at="#/jobs")
     page.get_by_role("button", name="Waiting").click()
-    page.locator(".td.why", has_text="starts in about").first.wait_for()
-    page.goto(f"{small.url}#/jobs/118")
-    page.locator(".facts dd", has_text="80 % sure").first.wait_for()
+    page.locator(".td .soon").first.wait_for(timeout=60_000)
+    page.locator(".space .tr a").first.click()
+    page.locator(".facts dd", has_text="80 % sure").first.wait_for(timeout=60_000)
+    page.get_by_role("heading", name="In front").wait_for()
+    picture(page, "waiting", tmp_path)
 
 
 def test_a_reader_looks_and_touches_nothing(look, box):

@@ -19,7 +19,7 @@ from dovetail.controller.api.people import Doorkeeper
 from dovetail.controller.api.service import Service
 from dovetail.controller.api.streaming import Streaming
 from dovetail.controller.board import MOST
-from dovetail.controller.commands import Submit
+from dovetail.controller.commands import Cancel, Hold, Submit
 from dovetail.controller.submission import Submission
 from dovetail.controller.tokens import Tokens
 from dovetail.model.request import gang
@@ -161,17 +161,32 @@ def test_nothing_is_made_while_nobody_listens(stage, monkeypatch):
     made = []
     service = service_on(stage)
     feed = feed_of(service)
-    service.watchers.append(feed.decided)
+    service.readers.append(feed.written)
     monkeypatch.setattr(feeding, "_message", lambda *said: made.append(said))
     stage.submit()
     assert feed.sequence > 0
     assert made == []
 
 
+def test_a_job_that_waits_for_another_is_shown_though_nothing_is_decided(stage):
+    service = service_on(stage)
+    feed = feed_of(service)
+    service.readers.append(feed.written)
+    first = stage.submit(length=50)
+    listener = feeding.Listener()
+    feed.listeners.add(listener)
+    second = stage.submit(length=5, after=(first,))
+    stage.ask(Hold((second,)))
+    stage.ask(Cancel((second,)))
+    told = [json.loads(message.split(b"data: ")[1]) for message in listener.queue]
+    states = [row["state"] for news in told for row in (*news["jobs"], *news["ended"])]
+    assert states == ["waiting", "held", "cancelled"]
+
+
 def test_a_flood_of_changes_is_told_as_one_word(stage):
     service = service_on(stage)
     feed = feed_of(service)
-    service.watchers.append(feed.decided)
+    service.readers.append(feed.written)
     listener = feeding.Listener()
     feed.listeners.add(listener)
     many = [Submission(("train",), gang(4), estimate=9.0) for _ in range(MOST + 1)]

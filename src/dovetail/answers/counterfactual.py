@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from math import inf, nextafter
 from time import monotonic
 from typing import Any
 
@@ -50,6 +51,8 @@ class Trials:
     def instead(self, spec: JobSpec) -> tuple[Instead, ...]:
         """What would help, of each kind of idea the one that changes least."""
         until = monotonic() + self.budget
+        # The job that a fork forgets may still lie in its queue, where no two entries may be alike.
+        spec = spec._replace(submit=nextafter(spec.submit, inf))
         found: list[Instead] = []
         later: list[Idea] = []
         for ideas in (_amounts(spec), _widths(spec), _urgency(spec)):

@@ -90,8 +90,8 @@ def _caution(found: list[Known]) -> None:
     calm = min(each.disturbed for each in found)
     if calm < CALM:
         print(
-            f"Others are busy on these cores and left our jobs {calm:.0%} of their speed:\n"
-            "on a quiet machine the gain is clearer."
+            f"Others are busy on these cores and left our jobs {calm:.0%} of their speed: these\n"
+            "figures tell of them as much as of the policies. Try it on a quiet machine."
         )
 
 

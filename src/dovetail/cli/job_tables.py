@@ -196,7 +196,7 @@ def nodes_table(nodes: Sequence[Machine]) -> Table:
 def _part(free: int | None, all_: int | None, unit: float, name: str) -> str:
     if free is None or all_ is None:
         return ""
-    return f"{free / unit:.3g} of {all_ / unit:.3g}{name}"
+    return f"{max(0.0, round(free / unit, 1)):g} of {round(all_ / unit, 1):g}{name}"
 
 
 def _few(jobs: Sequence[int]) -> str:

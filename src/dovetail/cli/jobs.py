@@ -121,7 +121,7 @@ def _touch(verb: str, done: str, jobs: list[str], folder: Path | None, as_json: 
             if as_json:
                 print_json(told)
             else:
-                what = f"job {job}" if len(told.jobs) == 1 else f"{job}: {len(told.jobs)} jobs"
+                what = f"job {job}" if len(told.jobs) == 1 else f"all {len(told.jobs)} of {job}"
                 new = [number for number in told.new if number not in told.jobs]
                 instead = f" as job {', '.join(map(str, new))}" if new else ""
                 typer.echo(f"{what} {done}{instead}")
@@ -131,17 +131,17 @@ def _touch(verb: str, done: str, jobs: list[str], folder: Path | None, as_json: 
 
 def cancel(jobs: Jobs, data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Give jobs up, whatever they are doing."""
-    _touch("cancel", "is cancelled", jobs, data_dir, as_json)
+    _touch("cancel", "cancelled", jobs, data_dir, as_json)
 
 
 def hold(jobs: Jobs, data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Keep waiting jobs from starting."""
-    _touch("hold", "is held", jobs, data_dir, as_json)
+    _touch("hold", "held", jobs, data_dir, as_json)
 
 
 def release(jobs: Jobs, data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Let held jobs start again."""
-    _touch("release", "is released", jobs, data_dir, as_json)
+    _touch("release", "released", jobs, data_dir, as_json)
 
 
 def requeue(jobs: Jobs, data_dir: DataDir = None, as_json: AsJson = False) -> None:

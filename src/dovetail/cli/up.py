@@ -137,7 +137,7 @@ class Hooks(NamedTuple):
         secret = read_secret(self.secret or folder / SECRET)
         for url in self.urls:
             hook = Webhook(service.controller, url, secret)
-            service.watchers.append(hook)
+            service.readers.append(hook)
             service.beside.append(hook.run)
 
 

@@ -6,15 +6,16 @@ follows from the places of jobs, so a change of a job is all that a screen needs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from dovetail.controller import reading
+from dovetail.controller.journal import Entry
 from dovetail.controller.loop import Controller
 from dovetail.controller.roster import Live
-from dovetail.model.event import Event, Freed, Held, NodeDown, NodeDraining, NodeUp, Submitted
+from dovetail.model.event import Freed, Held, NodeDown, NodeDraining, NodeUp, Submitted
 from dovetail.model.live import Machine
-from dovetail.model.plan import Action, Plan, Reject
+from dovetail.model.plan import EMPTY, Action, Reject
 from dovetail.model.request import WHOLE
 
 Row = dict[str, Any]
@@ -34,33 +35,37 @@ def board(controller: Controller) -> Row:
     }
 
 
-def changes(controller: Controller, events: Sequence[Event], plan: Plan) -> Row | None:
-    """What one decision changed; None: nothing that a screen shows."""
-    ended = {job.id: str(job.status) for job, _ in controller.scheduler.ended}
-    numbers = {*touched(events, plan), *ended}
-    nodes = any(isinstance(event, TOUCHES_NODES) for event in events)
+def changes(controller: Controller, entry: Entry) -> Row | None:
+    """What one turn changed; None: nothing that a screen shows."""
+    numbers = set(touched(entry))
+    nodes = any(isinstance(event, TOUCHES_NODES) for event in entry.events)
     if not numbers and not nodes:
         return None
-    told: Row = {"at": controller.time.wall(), "total": len(controller.roster)}
+    told: Row = {"at": entry.wall, "total": len(controller.roster)}
     if len(numbers) > MOST:
         return {**told, "reload": True}
-    gone = sorted(number for number in numbers if number not in controller.roster)
-    found = map(controller.roster.get, sorted(numbers))
-    told["jobs"] = [job_row(controller, live) for live in found if live is not None]
-    told["ended"] = [{"id": number, "state": ended.get(number, "")} for number in gone]
-    told["did"] = [_deed(action) for action in plan.actions]
+    found = [(number, controller.roster.get(number)) for number in sorted(numbers)]
+    told["jobs"] = [job_row(controller, live) for _, live in found if live is not None]
+    told["ended"] = [
+        {"id": number, "state": entry.jobs.get(number, {}).get("state", "")}
+        for number, live in found
+        if live is None
+    ]
+    told["did"] = [_deed(action) for action in (entry.plan or EMPTY).actions]
     if nodes:
         told["nodes"] = [node_row(node) for node in reading.machines(controller)]
     return told
 
 
-def touched(events: Iterable[Event], plan: Plan) -> Iterable[int]:
-    """The jobs that a decision was about, some of them twice."""
-    for event in events:
+def touched(entry: Entry) -> Iterable[int]:
+    """The jobs that a turn was about, some of them twice."""
+    yield from (row["id"] for row in entry.new_jobs)
+    yield from entry.jobs
+    for event in entry.events:
         number = event.spec.id if isinstance(event, Submitted) else getattr(event, "job", None)
         if number is not None:
             yield number
-    for action in plan.actions:
+    for action in (entry.plan or EMPTY).actions:
         yield action.job
 
 

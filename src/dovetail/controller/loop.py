@@ -95,6 +95,8 @@ class Controller:
         self.wake_at = last.wake_at
         #: told of every plan that was carried out: for watchers and tests
         self.watch: Callable[[float, list[Event], Plan], None] | None = None
+        #: told of everything that was written, after it was acted upon
+        self.written: Callable[[Entry], None] | None = None
         self._asked: deque[Asked] = deque()
         self._bell: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -207,6 +209,8 @@ class Controller:
             self.performer.perform(effect, entry.now)
         if plan is not None and self.watch is not None:
             self.watch(entry.now, events, plan)
+        if self.written is not None:
+            self.written(entry)
         self.journal.snapshot_if_due(self.scheduler)
 
     def next_at(self) -> float:

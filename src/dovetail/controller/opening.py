@@ -25,8 +25,8 @@ from dovetail.model.errors import UserError
 from dovetail.model.quota import GROUP, read_quotas
 
 DATABASE = "dovetail.db"
-RESERVED = 1024
-"""MiB of memory that are left to the system and to us."""
+RESERVED = 0.1
+"""The share of memory that is left to the system, to us, and to those who do not ask."""
 
 
 @dataclass(frozen=True)

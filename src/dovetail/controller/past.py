@@ -26,6 +26,8 @@ from dovetail.simulator.experiment import Replay
 MOST_JOBS = 50_000
 """The latest ones; more would keep whoever asks waiting."""
 
+MOMENT = 0.001
+
 
 @dataclass(frozen=True)
 class Past:
@@ -78,9 +80,11 @@ def past(controller: Controller, parts: Parts, since: float = 0.0) -> Past:
         if row["ended"] is None:
             work = _believed(controller.scheduler, int(row["id"]), work)
             believed += 1
-        elif work <= 0:
+        elif row["started"] is None:
             unrun += 1
             continue
+        # What ends before it was confirmed to run has run all the same.
+        work = work or max(float(row["ended"]) - float(row["started"]), MOMENT)
         spec = asked.spec(len(found), float(row["submitted"]))
         found.append(TraceJob(spec._replace(name=f"{row['id']} {row['name']}", retries=0), work))
     notices = []

@@ -14,20 +14,17 @@ import json
 import logging
 import secrets
 from collections import deque
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
 
-from dovetail.controller import reading
-from dovetail.controller.board import touched
+from dovetail.controller.journal import Entry
 from dovetail.controller.loop import Controller
-from dovetail.controller.roster import Live
+from dovetail.controller.roster import OVER
+from dovetail.controller.store import Row
 from dovetail.model.errors import UserError
-from dovetail.model.event import Event
-from dovetail.model.plan import Plan
 
 log = logging.getLogger("dovetail")
 
@@ -45,6 +42,15 @@ AGAIN = {408, 425, 429}
 Change = dict[str, Any]
 
 
+class Told(NamedTuple):
+    """What was last told of a job that has not ended."""
+
+    job: int
+    name: str
+    owner: str
+    state: str = ""
+
+
 class Webhook:
     """One receiver."""
 
@@ -52,7 +58,10 @@ class Webhook:
         self._controller = controller
         self.url = checked(url)
         self._secret = secret
-        self._told = {live.id: self._state(live) for live in controller.roster.values()}
+        self._told = {
+            live.id: Told(live.id, live.name, live.submission.owner, live.state)
+            for live in controller.roster.values()
+        }
         self.queue: deque[Change] = deque()
         #: changes that were never delivered
         self.lost = 0
@@ -62,39 +71,31 @@ class Webhook:
 
     # ---- hearing -----------------------------------------------------------------------------
 
-    def __call__(self, now: float, events: Sequence[Event], plan: Plan) -> None:
-        """Queue what a decision changed."""
-        controller = self._controller
-        at = controller.time.wall()
-        for number in dict.fromkeys(touched(events, plan)):
-            live = controller.roster.get(number)
-            if live is not None:
-                self._note(live, at)
-        for job, reason in controller.scheduler.ended:
-            before = self._told.pop(job.id, "")
-            self._put(
-                job.id, job.spec.name, job.spec.user, (before, str(job.status)), at, str(reason)
-            )
+    def __call__(self, entry: Entry) -> None:
+        """Queue what a turn changed."""
+        for row in entry.new_jobs:
+            self._note(Told(row["id"], row["name"], row["owner"]), row, entry.wall)
+        for number, row in entry.jobs.items():
+            before = self._told.get(number)
+            if before is not None:
+                self._note(before, row, entry.wall)
 
-    def _note(self, live: Live, at: float) -> None:
-        state, before = self._state(live), self._told.get(live.id, "")
-        if state != before:
-            self._told[live.id] = state
-            owner = live.submission.owner
-            self._put(live.id, live.name, owner, (before, state), at, live.reason)
+    def _note(self, before: Told, row: Row, at: float) -> None:
+        state = str(row.get("state", before.state))
+        if state in OVER:
+            self._told.pop(before.job, None)
+        else:
+            self._told[before.job] = before._replace(state=state)
+        if state != before.state:
+            reason = row.get("reason") or ""
+            changed = {**before._asdict(), "was": before.state, "state": state}
+            self._put({**changed, "at": at, "reason": reason})
 
-    def _state(self, live: Live) -> str:
-        return reading.state_of(self._controller, live)
-
-    def _put(
-        self, job: int, name: str, owner: str, states: tuple[str, str], at: float, reason: str
-    ) -> None:
+    def _put(self, change: Change) -> None:
         if len(self.queue) >= MOST_QUEUED:
             self.queue.popleft()
             self.lost += 1
-        was, state = states
-        known = {"job": job, "name": name, "owner": owner, "was": was, "state": state}
-        self.queue.append({**known, "at": at, "reason": reason})
+        self.queue.append(change)
         self._bell.set()
 
     # ---- telling -----------------------------------------------------------------------------

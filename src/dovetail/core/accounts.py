@@ -18,6 +18,14 @@ from dovetail.model.plan import Action, Resume, Start
 class Accounts:
     """Who holds what, who waits, and what was served."""
 
+    # With this many attributes, methods are found quickly only where attributes have slots.
+    __slots__ = (
+        *("cluster", "tenancy", "predictor", "speed", "costs", "planners", "jobs", "ended"),
+        *("holdings", "contested", "releasing", "leaving", "reserved", "now", "running"),
+        *("preemptions", "moves", "served", "wakes", "_whole", "_instant", "_direct", "_sole"),
+        *("_due", "_owed", "_evicted", "_again", "_even", "_learns", "_expect", "_first_start"),
+    )
+
     def __init__(
         self,
         cluster: Cluster,
@@ -57,7 +65,10 @@ class Accounts:
         self.wakes: list[float | None] = [None] * len(self.planners)
         #: views are the cluster itself: nothing needs binding
         self._whole = tenancy.whole
+        self._first_start = costs.first_start
         self._instant = all(pool.capabilities.start_latency is None for pool in cluster.pools)
+        #: is a start as it was planned once the books have it?
+        self._direct = self._whole and self._instant
         #: the one planner there is, if all jobs share the whole cluster
         self._sole = self.planners[0] if tenancy.whole else None
         #: planners to be asked at the end of the step: the only one always, of many the touched
@@ -70,6 +81,7 @@ class Accounts:
         # What a plug-in says it does not do is not asked for: this is the hot path.
         self._even = getattr(speed, "even", False)
         self._learns = getattr(predictor, "learns", True)
+        self._expect = predictor.expect
 
     def _planner(self, domain: int) -> Planner:
         """A planner brought to the present, and due for a plan at the end of the step."""

@@ -95,6 +95,15 @@ class Books(Accounts):
         self.leaving.discard(job.id)
         self.ended.append((job, reason))
 
+    def _unsent(self, job: Job) -> bool:
+        """Was its start made possible by this very batch? Then no executor has heard of it."""
+        return any(isinstance(action, Start) and action.job == job.id for action in self._owed)
+
+    def _dispatched(self) -> tuple[Action, ...]:
+        """Starts whose devices were released in this batch, and rejections."""
+        owed, self._owed = self._owed, []
+        return tuple(action for action in owed if self._still_due(action))
+
     def _still_due(self, action: Action) -> bool:
         """Has the job of a dispatched start not let go again within the same batch?"""
         if not isinstance(action, Start | Resume):
@@ -255,7 +264,7 @@ class Books(Accounts):
         if starts:
             job.overhead = self.costs.start(job.spec.model, starts)
         else:
-            job.overhead = self.costs.first_start
+            job.overhead = self._first_start
             job.first_start = now
         job.starts = starts + 1
         job.since = job.began = now
@@ -265,7 +274,7 @@ class Books(Accounts):
         else:
             self._begin(job)
         self._due[domain].started(job, now)
-        return action if self._instant and self._whole else self._bound(job, action)
+        return action if self._direct else self._bound(job, action)
 
     def _take(self, domain: int, action: Resume | Change, old: Allocation | None) -> Action:
         """Let a suspended job go on, or a running one on other devices."""
@@ -317,6 +326,15 @@ class Books(Accounts):
             self.reserved[job.id] = type(action)
             return action._replace(allocation=job.allocation, awaits=tuple(sorted(job.awaits)))
         return action if self._whole else action._replace(allocation=job.allocation)
+
+    def _in_view(self, domain: int, action: Action) -> Action:
+        """A recorded action in the terms of the view it was planned on."""
+        if not isinstance(action, Start | Resume | Change):
+            return action
+        virtual = self.tenancy.virtual(domain, action.allocation)
+        if isinstance(action, Change):
+            return action._replace(allocation=virtual)
+        return action._replace(allocation=virtual, awaits=())
 
     def _begin(self, job: Job) -> None:
         """Let a job run, or be about to once an executor says so."""

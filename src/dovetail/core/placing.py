@@ -114,15 +114,20 @@ def by_room(cluster: Cluster, start: int, stop: int) -> Iterable[int]:
 def on_fewest_nodes(cluster: Cluster, ask: Ask) -> tuple[Part, ...] | None:
     """All units on as few nodes as free devices allow; the rest on the tightest node left."""
     parts: list[Part] = []
-    left = ask.units
+    left, free, masks, cpu, memory = ask.units, cluster.free, cluster.masks, ask.cpu, ask.memory
+    by_device = ask.gpus == 1 and not (cluster.limited and (cpu or memory))
     for node in by_room(cluster, ask.start, ask.stop):
-        units = room(cluster, node, ask)
+        units = free[node] if by_device else room(cluster, node, ask)
         if units >= left:
             last = tightest(cluster, ask, left)
-            used = {taken.node for taken in parts}
+            used = {taken[0] for taken in parts}
             parts.append(part(cluster, node if last in used or last < 0 else last, left, ask))
             return tuple(parts)
-        if units:
+        if by_device:
+            # As many units as free devices: all of them, without counting them off.
+            parts.append(_new(Part, (node, masks[node], units * cpu, units * memory, WHOLE, 0)))
+            left -= units
+        elif units:
             parts.append(part(cluster, node, units, ask))
             left -= units
     return None

@@ -17,7 +17,7 @@ from dovetail.model import event as events
 from dovetail.model.allocation import NOTHING, Allocation, Difference, allocation_of, classify
 from dovetail.model.event import ORDER, Event
 from dovetail.model.job import Job, Status
-from dovetail.model.plan import EMPTY, Action, Change, Plan, Reason, Reject, Resume, Start, Stop
+from dovetail.model.plan import EMPTY, Action, Plan, Reason, Reject, Stop
 
 DONE = Status.DONE
 SAME_DEVICES = (Difference.NONE, Difference.IN_PLACE)
@@ -38,9 +38,12 @@ class Scheduler(Books):
 
     def step(self, now: float, batch: Sequence[Event]) -> Plan:
         """Take in all events of one instant and decide once."""
-        actions = self._note(now, batch)
+        actions, wake = self._note(now, batch), None
         sole = self._sole
-        if sole is not None:
+        if sole is None:
+            actions += self._ask_all(now)
+            wake = min((at for at in self.wakes if at is not None), default=None)
+        elif sole.waiting or sole.timed:
             wanted = sole.plan(now)
             if wanted:
                 actions += self._carry_out(0, wanted)
@@ -48,19 +51,25 @@ class Scheduler(Books):
                 sole.settled()
             wake = self.wakes[0] = sole.wake_at() if sole.timed else None
         else:
-            self._again.clear()
-            for domain in self.tenancy.turns(list(self._due), now):
-                actions += self._ask(domain, self._due[domain])
-            patience = AGAIN * len(self.planners)
-            while self._again and patience:
-                patience -= 1
-                domain, _ = self._again.popitem()
-                actions += self._ask(domain, self._planner(domain))
-            self._due = {}
-            wake = min((at for at in self.wakes if at is not None), default=None)
+            # Nobody waits and time alone changes nothing: there is nothing to plan.
+            self.wakes[0] = None
         if actions or wake is not None:
             return _new(Plan, (actions, wake))
         return EMPTY
+
+    def _ask_all(self, now: float) -> tuple[Action, ...]:
+        """Have all domains plan in which something happened, and those that this touches again."""
+        actions: tuple[Action, ...] = ()
+        self._again.clear()
+        for domain in self.tenancy.turns(list(self._due), now):
+            actions += self._ask(domain, self._due[domain])
+        patience = AGAIN * len(self.planners)
+        while self._again and patience:
+            patience -= 1
+            domain, _ = self._again.popitem()
+            actions += self._ask(domain, self._planner(domain))
+        self._due = {}
+        return actions
 
     def _ask(self, domain: int, planner: Planner) -> tuple[Action, ...]:
         """Have one of several domains plan, and carry that out."""
@@ -101,15 +110,6 @@ class Scheduler(Books):
         if self._sole is None:
             self._due = {}
 
-    def _in_view(self, domain: int, action: Action) -> Action:
-        """A recorded action in the terms of the view it was planned on."""
-        if not isinstance(action, Start | Resume | Change):
-            return action
-        virtual = self.tenancy.virtual(domain, action.allocation)
-        if isinstance(action, Change):
-            return action._replace(allocation=virtual)
-        return action._replace(allocation=virtual, awaits=())
-
     def _note(self, now: float, batch: Sequence[Event]) -> tuple[Action, ...]:
         """Take in all events of one instant; returns what the books owe because of them."""
         self.now = now
@@ -126,19 +126,13 @@ class Scheduler(Books):
             self._claim_contested()
         return self._dispatched() if self._owed else ()
 
-    def _dispatched(self) -> tuple[Action, ...]:
-        """Starts whose devices were released in this batch, and rejections."""
-        owed, self._owed = self._owed, []
-        return tuple(action for action in owed if self._still_due(action))
-
     # ---- noting what happened ----------------------------------------------------------------
 
     def _submitted(self, event: events.Submitted) -> None:
         spec = event[0]
-        job = Job(spec, self.predictor.expect(spec))
-        if self._whole:
-            planner = self.planners[0]
-        else:
+        job = Job(spec, self._expect(spec))
+        planner = self._sole
+        if planner is None:
             home = self.tenancy.domain(spec)
             if isinstance(home, str):
                 self._reject(job, home)
@@ -158,9 +152,9 @@ class Scheduler(Books):
     def _finished(self, event: events.Finished) -> None:
         number = event[0]
         job = self.jobs.get(number)
-        if job is None or job.status is WAITING or job.status is SUSPENDED:
+        if job is None or (job.allocation is None and job.status in (WAITING, SUSPENDED)):
             return
-        if number in self.leaving:
+        if self.leaving and number in self.leaving:
             self._gave_up(job)
             return
         self._let_go(job, True)
@@ -197,10 +191,6 @@ class Scheduler(Books):
             self._gave_up(job)
         else:
             self._give_up_later(job)
-
-    def _unsent(self, job: Job) -> bool:
-        """Was its start made possible by this very batch? Then no executor has heard of it."""
-        return any(isinstance(action, Start) and action.job == job.id for action in self._owed)
 
     def _give_up_later(self, job: Job) -> None:
         """A job is over once an executor says that it let go of what it holds in fact."""

@@ -49,7 +49,6 @@ class Columns(NamedTuple):
 
 def columns(records: Records) -> Columns:
     """The numeric columns, without copying. `records` cannot grow while a view is alive."""
-    records.flush()
     return Columns(
         np.asarray(records.id),
         np.asarray(records.submit),

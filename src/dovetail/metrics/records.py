@@ -1,7 +1,7 @@
 """One row per submitted job, kept in columns so that a million jobs stay small.
 
-Rows are added when a job leaves the system (or when the run ends with the job still in it). The
-collector does not interpret: `metrics.summary` does.
+Rows are added when jobs have left the system (or when the run ends with jobs still in it), many at
+once: column by column that costs little. The collector does not interpret: `metrics.summary` does.
 """
 
 from __future__ import annotations
@@ -30,12 +30,10 @@ OUTCOME_OF = {
 }
 
 NEVER = float("nan")
-CHUNK = 2048
-"""Rows written to the columns at a time."""
 
 
 class Records:
-    """The columns, complete after `flush`; `nan` means it never happened."""
+    """The columns; `nan` means it never happened."""
 
     def __init__(self) -> None:
         self.id = array("q")
@@ -58,31 +56,26 @@ class Records:
         self.deadline = array("d")
         #: reason of a rejection or failure, by row
         self.reason: dict[int, str] = {}
-        self._rows: list[tuple[Any, ...]] = []
 
     def __len__(self) -> int:
-        return len(self.id) + len(self._rows)
+        return len(self.id)
 
-    def add(self, job: Job, work: float, end: float, reason: str = "") -> None:
-        """Write the row of a job that left, or of one still there when the run ended."""
-        rows, first = self._rows, job.first_start
-        if reason:
-            self.reason[len(self)] = reason
-        if first is None:
-            first = NEVER
-        held, status = job.run_time, job.status
-        rows.append((job.spec, first, end, held, work, status, job.preemptions, job.failures))
-        if len(rows) >= CHUNK:
-            self.flush()
-
-    def flush(self) -> None:
-        """Move finished rows into the columns; many at once is much cheaper than one by one."""
-        if not self._rows:
+    def add(
+        self,
+        jobs: Sequence[Job],
+        work: Sequence[float],
+        end: Sequence[float],
+        reasons: Sequence[str],
+    ) -> None:
+        """Write the rows of jobs that left, or of those still there when the run ended."""
+        if not jobs:
             return
-        specs, first_start, end, run_time, work, status, *counts = zip(*self._rows, strict=True)
-        self._rows.clear()
-        self._flush_specs(specs)
-        _extend(self.first_start, first_start)
+        if any(reasons):
+            numbered = enumerate(reasons, len(self))
+            self.reason.update((row, reason) for row, reason in numbered if reason)
+        specs, first_start, run_time, status, *counts = zip(*map(_STATE, jobs), strict=True)
+        self._add_specs(specs)
+        _extend(self.first_start, [NEVER if at is None else at for at in first_start])
         _extend(self.end, end)
         _extend(self.run_time, run_time)
         _extend(self.work, work)
@@ -90,7 +83,7 @@ class Records:
         _extend(self.preemptions, counts[0])
         _extend(self.failures, counts[1])
 
-    def _flush_specs(self, specs: Sequence[JobSpec]) -> None:
+    def _add_specs(self, specs: Sequence[JobSpec]) -> None:
         given = dict(zip(JobSpec._fields, zip(*specs, strict=True), strict=True))
         _extend(self.id, given["id"])
         self.name += given["name"]
@@ -102,6 +95,7 @@ class Records:
 
 
 _MILLI_GPUS = attrgetter("milli_gpus")
+_STATE = attrgetter("spec", "first_start", "run_time", "status", "preemptions", "failures")
 
 
 def _extend(column: array[Any], values: Sequence[float]) -> None:

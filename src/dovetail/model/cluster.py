@@ -182,24 +182,24 @@ class Cluster:
 
         Closed nodes take nothing new; `closed_too` is for what is there already in fact.
         """
-        masks, free, limited, done, taken = self.masks, self.free, self.limited, 0, 0
-        parts = allocation[0]
+        masks, free, parts = self.masks, self.free, allocation[0]
+        limited, done = self.limited, 0
         if not limited and not self.closed:
-            # Mostly whole devices are all there is to look at: no need to be careful yet.
+            # Mostly whole devices are all there is, and that they are free is all to see to.
             for part in parts:
                 node, devices = part[0], part[1]
                 mask = masks[node]
-                if part[4] != WHOLE or mask & devices != devices:
+                if mask & devices != devices or part[4] != WHOLE:
                     break
                 masks[node] = mask ^ devices
                 count = devices.bit_count()
                 free[node] -= count
-                taken += count
+                self.idle -= count
                 done += 1
-            self.idle -= taken
-            if done == len(parts):
+            else:
                 return
-        for part in parts[done:]:
+            self.release(allocation._replace(parts=parts[:done]))
+        for done, part in enumerate(parts):
             node, devices, share = part[0], part[1], part[4]
             mask = masks[node]
             if limited and not self.has(node, part.cpu, part.memory):
@@ -217,7 +217,6 @@ class Cluster:
             if limited:
                 self.cpu[node] -= part.cpu if self.limits_cpu else 0
                 self.memory[node] -= part.memory if self.limits_memory else 0
-            done += 1
 
     def _take_closed(self, part: Part) -> bool:
         if part.share < WHOLE:
@@ -239,7 +238,7 @@ class Cluster:
         masks, free, closed, limited, gained = self.masks, self.free, self.closed, self.limited, 0
         for part in allocation[0]:
             node, devices = part[0], part[1]
-            if part[4] == WHOLE and node not in closed:
+            if part[4] == WHOLE and not (closed and node in closed):
                 masks[node] |= devices
                 count = devices.bit_count()
                 free[node] += count

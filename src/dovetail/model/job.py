@@ -121,9 +121,9 @@ class Job:
         #: seconds devices were held before `since`
         self.run_time = 0.0
         #: when the present run (or wait) began
-        self.since = spec.submit
+        self.since = submit = spec[2]
         #: when it got the devices of its present (or latest) run
-        self.began = spec.submit
+        self.began = submit
         #: work that was safe when that run began, or at the last checkpoint it reported
         self.saved = 0.0
         #: seconds at the beginning of the present run without progress
@@ -165,7 +165,7 @@ class Job:
 
     def service(self, now: float) -> float:
         """Attained GPU-seconds, the age of least-attained-service policies."""
-        return self.held_for(now) * self.spec.request.gpus
+        return self.held_for(now) * self.spec[3].gpus
 
     def unsaved(self, now: float) -> float:
         """Work since the last checkpoint it reported, or else since its present run began."""

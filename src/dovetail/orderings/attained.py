@@ -32,7 +32,7 @@ def queue_of(service: float, thresholds: tuple[float, ...]) -> int:
 
 def next_drop(service: float, gpus: int, now: float, thresholds: tuple[float, ...]) -> float | None:
     """When a running job reaches its next threshold: (limit - service) / GPUs from now."""
-    queue = queue_of(service, thresholds)
+    queue = bisect_right(thresholds, service + SLACK)
     if queue == len(thresholds) or not gpus:
         return None
     return now + (thresholds[queue] - service) / gpus

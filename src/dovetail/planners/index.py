@@ -33,6 +33,15 @@ from dovetail.planners.reasons import why_impossible
 class Index:
     """The jobs of one domain."""
 
+    # With this many attributes, methods are found quickly only where attributes have slots.
+    __slots__ = (
+        *("curves", "ordering", "placement", "allocator", "view", "waiting", "timed", "ranked"),
+        *("_glance", "_key", "_pause", "_selective", "_drifts", "_preempts", "_charges"),
+        *("_watches", "_admits", "_by_tenant", "_by_model", "_ranked", "_lists_late", "_unlisted"),
+        *("_grid", "_lone", "_lanes", "_known", "_open", "_everything", "_fresh", "_newcomers"),
+        *("_calm", "_steady", "_turns", "_apart", "quotas"),
+    )
+
     def __init__(
         self,
         cluster: Cluster,
@@ -162,7 +171,11 @@ class Index:
         if self._by_tenant:
             self.view.hold(job, 1)
         if self._preempts:
-            self._may_be_displaced(job, now)
+            if self._lists_late and job.status is RUNNING:
+                if job.spec[11]:
+                    self._unlisted[job.id] = job
+            else:
+                self._may_be_displaced(job, now)
 
     def _may_be_displaced(self, job: Job, now: float) -> None:
         """A job that runs or still waits for its devices can make room; one that starts cannot.

@@ -39,25 +39,39 @@ class Preemptive(Walk):
             self._by_count = self._counts_suffice()
         if not self._by_count:
             return super()._heads()
+        lanes = self._open if self._everything else self._fresh
+        heads: list[Head] = [(0.0, lane.waiting[0], lane, None) for lane in lanes if lane.waiting]
+        if not heads:
+            return heads
+        first, self._tails = min(heads), None
+        if self._ends_with(first[2]):
+            return [first]
         tails = self._tails = self._ends()
         idle, last = self.view.cluster.idle, tails[-1][0] if tails else None
-        heads: list[Head] = []
-        for lane in self._open if self._everything else self._fresh:
-            if lane.waiting:
-                first = lane.waiting[0]
-                if lane.size <= idle or (last is not None and first < last):
-                    heads.append((0.0, first, lane, None))
-        return heads
+        return [
+            head for head in heads if head[2].size <= idle or (last is not None and head[1] < last)
+        ]
+
+    def _ends_with(self, lane: Lane) -> bool:
+        """Does a walk end with its first head, because it leaves as few idle devices as there were?
+
+        So it does after most ends. Why nobody else can come in then: see `ByCount.walk`.
+        """
+        left, newcomers = self.view.cluster.idle - lane.size, self._newcomers
+        if newcomers == 1 and lane in self._fresh:
+            newcomers = 0
+        return 0 <= left <= self._calm and not newcomers and self.quotas is None
 
     def _ends(self) -> list[Tail]:
         """The last running job of each list, with its rank as of now; the last of all last."""
-        tails, now = [], self.rank_time
+        now = self.rank_time
+        tails: list[Tail] = []
         for slope, running in self.ranked.items():
             if running:
-                entry = running[-1]
+                key, submit, number, job = running[-1]
                 if slope:
-                    entry = (entry[0] + slope * now, entry[1], entry[2], entry[3])
-                tails.append((entry, slope, running, -1))
+                    key += slope * now
+                tails.append(((key, submit, number, job), slope, running, -1))
         tails.sort()
         return tails
 
@@ -65,7 +79,11 @@ class Preemptive(Walk):
         """Admit heads in order, displacing what ranks behind."""
         if not self._by_count:
             return ByPlace(self, heads, self._ends()).walk()
-        return ByCount(self, heads, self._tails).walk(self._calm, self._newcomers, self._fresh)
+        if self._tails is None:
+            _, entry, lane, _ = heads[0]
+            return [_new(Start, (entry[2], _placed(self._glance, lane), "fits", ()))]
+        walk = ByCount(self, heads, self._tails)
+        return walk.walk(self._calm, self._newcomers, self._fresh)
 
     def _counts_suffice(self) -> bool:
         """Is the number of idle devices all that decides whether a job fits?"""
@@ -75,8 +93,16 @@ class Preemptive(Walk):
 
     _seen_lanes = 0
     _by_count = False
-    #: ends of the lists of running jobs, found for the heads of a walk and used up by it
-    _tails: list[Tail]
+    #: ends of the lists of running jobs, found for the heads of a walk and used up by it; None: the
+    #: walk ends with its only head, which fits
+    _tails: list[Tail] | None
+
+
+def _placed(draft: Draft, lane: Lane) -> Allocation:
+    """A place for a job that fits by count."""
+    found = draft.find(lane.options)
+    assert found is not None, "a relaxed placement refused a job that fits by count"
+    return found
 
 
 def _plain(lane: Lane, limited: bool) -> bool:
@@ -236,8 +262,7 @@ class ByCount(Displacing):
             draft.release(_held(job))
         starts: list[Action] = []
         for number, lane in admitted:
-            found = draft.find(lane.options)
-            assert found is not None, "a relaxed placement refused a job that fits by count"
+            found = _placed(draft, lane)
             starts.append(_new(Start, (number, found, "fits", ())))
             if len(starts) < len(admitted):
                 draft.take(found)

@@ -10,7 +10,7 @@ past to remember.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -19,10 +19,12 @@ from dovetail.model.allocation import Allocation, classify
 from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
 from dovetail.model.event import Cancelled, Event, Failed, Finished, Started, Stopped
+from dovetail.model.job import Job
 from dovetail.model.plan import Action, Change, Resume, Start, Stop, Suspend
 from dovetail.model.trace import TraceJob
 
 NEVER = float("inf")
+FINISHED = "finished"
 MANY = 64
 """So much that was called off is worth clearing away, if it is most of what is to come."""
 
@@ -67,14 +69,17 @@ class World:
         self.cluster = cluster
         self.speed = speed
         self.costs = costs
-        #: the truth about each job in the system
+        #: the truth about each job that was submitted and has not left yet
         self.truths: dict[int, TraceJob] = {}
         self._past: dict[int, Past] = {}
         self._latency = start_latency
+        self._first_start = costs.first_start
         self._breaks = breaks
         #: do jobs end as they did when they were recorded? If not, they finish
         self._as_recorded = as_recorded
         self._even = getattr(speed, "even", False)
+        #: do jobs in a plain mode begin at once, run at rate 1 and never break?
+        self._plain = self._even and start_latency is None and breaks is None
         never: Coming = (NEVER, 0, -1, None, 0.0, 0.0, 1.0, None)
         #: what comes next for each job; and at the end of time, for nobody, nothing
         self._next: dict[int, Coming] = {-1: never}
@@ -85,20 +90,12 @@ class World:
         self._given_up: set[int] = set()
         self._sequence = 0
 
-    def enter(self, job: TraceJob) -> None:
-        """A job is about to be submitted."""
-        number = job[0][0]
-        self.truths[number] = job
-        if self._breaks is not None:
-            breaks = self._breaks(job)
-            if breaks:
-                self._past[number] = Past(0, breaks)
-
-    def leave(self, job: int) -> float:
-        """A job has left the system; its true work is told."""
-        if self._past:
-            self._past.pop(job, None)
-        return self.truths.pop(job)[1]
+    def leave(self, jobs: Sequence[Job]) -> list[float]:
+        """Jobs have left the system; their true work is told."""
+        for job in jobs if self._past else ():
+            self._past.pop(job.id, None)
+        pop = self.truths.pop
+        return [pop(job.id)[1] for job in jobs]
 
     def truth(self, job: int) -> float:
         """The true work of a job: for oracles."""
@@ -106,12 +103,12 @@ class World:
 
     def happen(self, now: float) -> list[Event]:
         """Everything that happens at `now`."""
-        future = self.future
+        future, upcoming = self.future, self._next
         batch: list[Event] = []
         while future[0][0] == now:
             coming = heappop(future)
             number, event = coming[2], coming[3]
-            del self._next[number]
+            del upcoming[number]
             if type(event) is not Finished:
                 event = self._turn(number, now, coming)
             if self._called_off:
@@ -140,15 +137,23 @@ class World:
         for action in actions:
             if type(action) is Start:
                 # Named tuples are quicker read by place than unpacked.
-                if action[3]:
+                number, allocation = action[0], action[1]
+                truth, past = self.truths[number], self._past.get(number)
+                if not self._plain or truth[3] != FINISHED or allocation[2]:
+                    self._start(action, now)
                     continue
-                number = action[0]
-                past, overhead = self._past.get(number), self.costs.first_start
+                # What `_start` and `_run` do, where a run can only end well and is at rate 1.
+                left, overhead = truth[1], self._first_start
                 if past is not None:
-                    if past.starts:
-                        overhead = self.costs.start(self.truths[number][0][6], past.starts)
+                    left -= past.done
+                    overhead = self.costs.start(truth[0][6], past.starts)
                     past.starts += 1
-                self._run(number, now, action[1], overhead, self._latency)
+                self._sequence = sequence = self._sequence + 1
+                event = _new(Finished, (number,))
+                end = now + overhead + left
+                coming = (end, sequence, number, event, now, overhead, 1.0, allocation)
+                self._next[number] = coming
+                heappush(self.future, coming)
             elif isinstance(action, (Stop, Suspend)):
                 self._stop(action[0], now)
             elif isinstance(action, Resume):
@@ -157,6 +162,20 @@ class World:
                 self._run(action.job, now, action.allocation, self.costs.resume)
             elif isinstance(action, Change):
                 self._change(action.job, now, action.allocation)
+
+    def _start(self, action: Start, now: float) -> None:
+        """Let a job run that may break, or where starts are not plain."""
+        if action.awaits:
+            return
+        number = action.job
+        past, overhead = self._past.get(number), self._first_start
+        if past is None and self._breaks is not None:
+            past = self._past[number] = Past(0, self._breaks(self.truths[number]))
+        if past is not None:
+            if past.starts:
+                overhead = self.costs.start(self.truths[number].spec.model, past.starts)
+            past.starts += 1
+        self._run(number, now, action.allocation, overhead, self._latency)
 
     def node_down(self, node: int, now: float) -> None:
         """Everything on the node dies and keeps its last checkpoint."""
@@ -180,7 +199,7 @@ class World:
         if not self._even or allocation[2]:
             rate = self.speed.rate(truth[0], allocation, self.cluster)
         event: Event = _new(Finished, (number,))
-        if truth[3] != "finished" and self._as_recorded:
+        if truth[3] != FINISHED and self._as_recorded:
             event = Failed(number, f"recorded as {truth[3]}", final=True)
             if truth[3] == "cancelled":
                 event = Cancelled(number)

@@ -14,6 +14,7 @@ from dovetail.controller.api import (
     cluster,
     explained,
     feed,
+    foreseeing,
     history,
     jobs,
     meters,
@@ -59,6 +60,7 @@ def make_app(service: Service, keeper: Doorkeeper) -> FastAPI:
     app.state.service = service
     series.attach(app, service, feed.attach(app, service, keeper))
     meters.attach(app, service)
+    foreseeing.attach(app, service)
     app.include_router(meters.router)
     for module in (
         jobs,
@@ -69,6 +71,7 @@ def make_app(service: Service, keeper: Doorkeeper) -> FastAPI:
         series,
         explained,
         answers,
+        foreseeing,
         shadow,
         review,
     ):

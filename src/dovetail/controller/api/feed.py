@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
@@ -20,8 +20,7 @@ from dovetail.controller.api.people import Anyone, Doorkeeper
 from dovetail.controller.api.refusing import Refused
 from dovetail.controller.api.service import Served, Service
 from dovetail.controller.api.streaming import Streaming
-from dovetail.model.event import Event
-from dovetail.model.plan import Plan
+from dovetail.controller.journal import Entry
 
 MOST_LISTENERS = 200
 MOST_BEHIND = 256
@@ -61,14 +60,14 @@ class Feed:
         self._service = service
         self._keeper = keeper
         self.listeners: set[Listener] = set()
-        #: decisions so far: whoever loads everything knows which changes are in it
+        #: turns so far: whoever loads everything knows which changes are in it
         self.sequence = 0
 
-    def decided(self, now: float, events: Sequence[Event], plan: Plan) -> None:
-        """Tell everybody what a decision changed."""
+    def written(self, entry: Entry) -> None:
+        """Tell everybody what a turn changed."""
         self.sequence += 1
         if self.listeners:
-            told = board.changes(self._service.controller, events, plan)
+            told = board.changes(self._service.controller, entry)
             if told is not None:
                 self.tell("changes", {"sequence": self.sequence, **told})
 
@@ -112,7 +111,7 @@ class Feed:
 def attach(app: FastAPI, service: Service, keeper: Doorkeeper) -> Feed:
     """A feed of the service's decisions."""
     feed = app.state.feed = Feed(service, keeper)
-    service.watchers.append(feed.decided)
+    service.readers.append(feed.written)
     return feed
 
 

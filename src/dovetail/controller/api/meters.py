@@ -19,8 +19,10 @@ from prometheus_client.registry import Collector
 from dovetail.controller import reading
 from dovetail.controller.api.people import Anyone
 from dovetail.controller.api.service import Service
+from dovetail.controller.journal import Entry
 from dovetail.controller.measuring import Sampler
-from dovetail.model.event import Event, Started, Submitted
+from dovetail.controller.roster import OVER
+from dovetail.model.event import Event, Started
 from dovetail.model.plan import Plan
 
 router = APIRouter(tags=["screens"])
@@ -65,16 +67,18 @@ class Meters(Collector):
         controller = self._service.controller
         self._decisions.inc()
         for event in events:
-            if isinstance(event, Submitted):
-                self._submitted.inc()
-            elif isinstance(event, Started):
-                live = controller.roster.get(event.job)
-                if live is not None and live.attempts <= 1 and live.started is not None:
-                    self._waits.observe(live.started - live.submitted)
+            live = controller.roster.get(event.job) if isinstance(event, Started) else None
+            if live is not None and live.attempts <= 1 and live.started is not None:
+                self._waits.observe(live.started - live.submitted)
         for action in plan.actions:
             self._actions.labels(type(action).__name__.lower()).inc()
-        for job, _ in controller.scheduler.ended:
-            self._ended.labels(str(job.status)).inc()
+
+    def written(self, entry: Entry) -> None:
+        """Count who came and who left, whether or not the scheduler ever heard of them."""
+        self._submitted.inc(len(entry.new_jobs))
+        for row in entry.jobs.values():
+            if row.get("state") in OVER:
+                self._ended.labels(row["state"]).inc()
 
     def describe(self) -> Iterable[Metric]:
         """Nothing beforehand: what is told depends on what there is."""
@@ -141,6 +145,7 @@ def attach(app: FastAPI, service: Service) -> None:
     """Count the service's decisions."""
     meters = app.state.meters = Meters(service, app.state.sampler)
     service.watchers.append(meters)
+    service.readers.append(meters.written)
 
 
 def _meters(request: Request) -> Meters:

@@ -14,6 +14,7 @@ from fastapi import Depends, Request
 
 from dovetail.controller.commands import Cancel, Drain, Undrain
 from dovetail.controller.estimating import Estimating
+from dovetail.controller.journal import Entry
 from dovetail.controller.loop import Controller
 from dovetail.controller.shadowing import Shadow
 from dovetail.controller.tokens import Tokens
@@ -21,6 +22,7 @@ from dovetail.model.event import Event
 from dovetail.model.plan import Plan
 
 Watcher = Callable[[float, Sequence[Event], Plan], None]
+Reader = Callable[[Entry], None]
 
 
 class Bell:
@@ -69,6 +71,8 @@ class Service:
     looking_ahead: asyncio.Lock = field(default_factory=asyncio.Lock)
     #: told of every decision
     watchers: list[Watcher] = field(default_factory=list)
+    #: told of everything that is written, decided or not
+    readers: list[Reader] = field(default_factory=list)
     #: what runs beside the controller as long as it is served, and is cancelled with it
     beside: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     #: a policy that only looks on, if there is one
@@ -83,6 +87,7 @@ class Service:
 
     def __post_init__(self) -> None:
         self.controller.watch = self._decided
+        self.controller.written = self._written
         self.estimating = Estimating(self.controller, self.looking_ahead)
         self.watchers.append(self.estimating)
         self.beside.append(self.estimating.run)
@@ -96,6 +101,10 @@ class Service:
     def _decided(self, now: float, events: Sequence[Event], plan: Plan) -> None:
         for watcher in self.watchers:
             watcher(now, events, plan)
+
+    def _written(self, entry: Entry) -> None:
+        for reader in self.readers:
+            reader(entry)
         self.bell.ring()
 
     def end(self) -> None:

@@ -69,21 +69,23 @@ class Machine:
         return max(found, default=None)
 
 
-def detect(virtual: int | None = None, reserved_memory: int = 0) -> Machine:
-    """Look around; `virtual` GPUs instead of real ones, MiB of memory kept for the system."""
+def detect(virtual: int | None = None, reserved: float = 0.0) -> Machine:
+    """Look around; `virtual` GPUs instead of real ones, a share of memory is kept for others."""
     if virtual is not None and not 0 <= virtual <= MOST_GPUS:
         raise UserError(f"{virtual} virtual GPUs asked for; 0 to {MOST_GPUS} are possible")
     real = [] if virtual is not None else gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))
     cores = tuple(sorted(os.sched_getaffinity(0)))
+    memory = _memory()
+    kept = int(memory * reserved)
     node = Node(
         socket.gethostname(),
         len(real) if virtual is None else virtual,
         _processing(len(cores)),
-        max(_memory() - reserved_memory, 0),
+        memory - kept,
         VIRTUAL if virtual is not None else _type(real),
         min((gpu.memory for gpu in real), default=0),
     )
-    return Machine(node, cores, tuple(real), reserved_memory)
+    return Machine(node, cores, tuple(real), kept)
 
 
 def _processing(cores: int) -> int:

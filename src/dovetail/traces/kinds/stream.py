@@ -89,7 +89,8 @@ class Stream:
         if self.rate is not None:
             return (self.jobs - 1) * 3600 / self.rate
         assert self.gpus is not None and self.load is not None  # __post_init__ has seen to it
-        offered = sum(float(drawn.gpus @ drawn.work) for drawn in self._drawn())
+        # No dot product: a linear-algebra library would start threads for it.
+        offered = sum(float((drawn.gpus * drawn.work).sum()) for drawn in self._drawn())
         return offered / (self.gpus * self.load)
 
     def _drawn(self) -> Iterator[Drawn]:

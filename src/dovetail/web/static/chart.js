@@ -19,14 +19,14 @@ export function steps(most, about, clock = false) {
 }
 
 function timeTicks(from, to, width) {
-  const step = [60, 300, 900, 1800, 3600, 10800, 21600, 43200, 86400, 604800, 2592000].find((each) => (to - from) / each <= Math.max(2, width / 90)) ?? 7776000;
+  const step = [5, 10, 30, 60, 300, 900, 1800, 3600, 10800, 21600, 43200, 86400, 604800, 2592000].find((each) => (to - from) / each <= Math.max(2, width / 90)) ?? 7776000;
   const shift = new Date(from * 1000).getTimezoneOffset() * 60;
   const found = [];
   for (let at = Math.ceil((from - shift) / step) * step + shift; at <= to; at += step) found.push(at);
   const days = step >= 86400;
   return found.map((at) => [at, days
     ? new Date(at * 1000).toLocaleDateString([], { day: "numeric", month: "short" })
-    : new Date(at * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false })]);
+    : new Date(at * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false, ...(step < 60 ? { second: "2-digit" } : {}) })]);
 }
 
 /**

@@ -19,7 +19,7 @@ export function span(seconds) {
 /** A range of seconds from now as `5 to 20 min`, with its middle where that is all there is room for. */
 export function range({ low, middle, high }) {
   if (middle === null) return "cannot be told";
-  if (high !== null && high < 1) return "now";
+  if (high !== null && high < 1) return "any moment";
   return `in ${span(low)} to ${high === null ? "who knows" : span(high)}`;
 }
 

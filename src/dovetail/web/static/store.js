@@ -10,6 +10,8 @@ class Store extends EventTarget {
   /** By job: [CPU used, memory used, GPU percent, steps, steps to do]. */
   measured = {};
   sample = null;
+  /** By job that waits: when it starts and ends. */
+  estimates = {};
   about = null;
   /** Jobs that ended while we watched, the latest first. */
   ended = [];

@@ -1,6 +1,6 @@
 // One job: what it is, what became of it so far, how it goes, and what it writes.
 
-import { answers, get, post } from "../api.js";
+import { get, post } from "../api.js";
 import { lines } from "../chart.js";
 import { h, refill, throttled } from "../dom.js";
 import { cores, coreWords, count, memory, number, percent, range, ranges, span } from "../format.js";
@@ -8,13 +8,17 @@ import { badge, confirmed, ENDED, heading, notify, person, since, when } from ".
 import { store } from "../store.js";
 import { follow } from "./log.js";
 import { timeline } from "./timeline.js";
+import { whyCard } from "./why.js";
 
 const FRESH = 15_000;
+/** It may have ended or been held since: then there is no answer, and that is one. */
+const unanswered = () => null;
 
 export async function show(root, signal, reference) {
   const head = h("div", {});
   const facts = h("section", { class: "card facts", "aria-label": "Facts" });
   const times = h("section", { class: "card", "aria-label": "Timeline" });
+  const why = h("div", {});
   const charts = h("section", { class: "charts", "aria-label": "Measurements" });
   const log = h("section", { class: "card log", "aria-label": "Log" });
   let detail = await get(`jobs/${encodeURIComponent(reference)}`);
@@ -37,12 +41,16 @@ export async function show(root, signal, reference) {
   };
   let estimate = null;
   let asked = 0;
-  // Looking ahead is work for the controller: now and then will do.
+  // Looking ahead is work for the controller: now and then will do. What is held back starts when somebody says so.
   const foresee = async () => {
     asked = Date.now();
-    estimate = !detail.job.ended && (await answers("jobs/{reference}/when")) ? await get(`jobs/${detail.job.id}/when`) : null;
+    const { job } = detail;
+    const known = !job.ended && job.state !== "held" && !(job.after.length && !job.attempts);
+    estimate = known ? await get(`jobs/${job.id}/when`).catch(unanswered) : null;
+    const told = job.ended ? null : await get(`jobs/${job.id}/why`).catch(unanswered);
+    if (!signal.aborted) refill(why, told && whyCard(told));
   };
-  root.append(head, h("div", { class: "columns" }, facts, times), charts, log);
+  root.append(head, h("div", { class: "columns" }, facts, h("div", { class: "stack" }, times, why)), charts, log);
   draw();
   await Promise.all([measure(), foresee().then(draw)]);
   if (mine()) follow(log, () => detail.job, signal);
@@ -73,8 +81,9 @@ function title(job, mine, reload) {
   return [
     h("nav", { class: "crumbs", "aria-label": "Where" }, h("a", { href: "#/jobs", text: "Jobs" }), ` / ${job.array ? `${job.array}.${job.index}` : job.id}`),
     heading(job.name, badge(job.state), h("div", { class: "row verbs" }, verbs)),
-    job.reason && job.reason !== `it is ${job.state}` ? h("p", { class: `reason ${job.state}` }, job.reason, job.unblock ? h("span", { class: "quiet", text: ` — ${job.unblock}` }) : null,
-      job.blockers?.length ? h("span", {}, " In front: ", job.blockers.slice(0, 8).flatMap((id) => [h("a", { href: `#/jobs/${id}`, text: id }), " "])) : null) : null,
+    job.reason && job.reason !== `it is ${job.state}` ? h("div", { class: `reason ${job.state}` }, h("p", { text: capital(job.reason) }),
+      job.unblock || job.blockers?.length ? h("p", { class: "quiet" }, job.unblock ? `What would do: ${job.unblock}. ` : null,
+        job.blockers?.length ? ["In the way: ", job.blockers.slice(0, 8).flatMap((id) => [h("a", { href: `#/jobs/${id}`, text: id }), " "]), job.blockers.length > 8 ? `and ${job.blockers.length - 8} more` : null] : null) : null) : null,
     total ? h("div", { class: "progress-line" },
       h("progress", { max: total, value: steps, "aria-label": "Progress" }), h("span", { text: `${percent(steps, total)} · ${count(steps)} of ${count(total)} steps${rate ? ` · ${number(rate)} a second · ${span((total - steps) / rate)} left` : ""}` })) : null,
   ];
@@ -106,6 +115,8 @@ function factsOf({ job, directory, environment, hidden }, estimate) {
 }
 
 const chance = (estimate) => h("span", { class: "quiet", text: `, ${percent(estimate.chance, 1)} sure` });
+
+const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
 const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 

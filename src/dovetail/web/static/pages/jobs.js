@@ -1,15 +1,16 @@
 // The queue: everything that has not ended, with the reason why it waits; and what has ended.
 
-import { answers, get } from "../api.js";
+import { get } from "../api.js";
 import { h, throttled } from "../dom.js";
 import { count, number, percent, ranges, span } from "../format.js";
 import { badge, choice, empty, heading, person, since, when } from "../parts.js";
 import { store } from "../store.js";
 import { LongTable } from "../virtual.js";
 
-const COLUMNS = [["id", "Job", "id"], ["name", "Name", "name"], ["owner", "User", "owner"], ["state", "State", "state"], ["gpus", "GPUs", "num"], ["time", "For", "num time"], ["why", "Where, or why not", "why"]];
+const COLUMNS = [["id", "Job", "id"], ["name", "Name", "name"], ["owner", "User", "owner"], ["state", "State", "state"], ["gpus", "GPUs", "num"], ["time", "For", "num time"], ["why", "Where; or when, and why not yet", "why"]];
 const VIEWS = [["live", "All live"], ["waiting", "Waiting"], ["running", "Running"], ["mine", "Mine"], ["ended", "Ended"]];
 const FRESH = 5000;
+const AHEAD = 30_000;
 
 export async function show(root, signal) {
   const state = { view: sessionStorage.getItem("dovetail-view") ?? "live", text: "", ended: [] };
@@ -41,6 +42,10 @@ export async function show(root, signal) {
   store.on(["sample"], () => { if (state.view !== "ended") later(); }, signal);
   store.on(["jobs"], throttled(2000, () => { if (state.view === "ended") pick("ended"); }), signal);
   phone.addEventListener("change", draw, { signal });
+  const foresee = async () => { if (!document.hidden && store.jobs.size) { store.estimates = await get("when"); if (!signal.aborted) later(); } };
+  const timer = setInterval(foresee, AHEAD);
+  signal.addEventListener("abort", () => clearInterval(timer));
+  foresee();
   signal.addEventListener("abort", () => { later.cancel(); ask.cancel(); });
 }
 
@@ -60,12 +65,8 @@ async function refresh(table, reasons, draw) {
     .filter((job) => job && !job.ended && !job.places.length && now - (reasons.get(job.id)?.asked ?? 0) > FRESH).map((job) => job.id);
   if (!stale.length) return;
   for (const id of stale) reasons.set(id, { text: reasons.get(id)?.text ?? "", asked: now });
-  const jobs = stale.join(",");
-  const [said, estimates] = await Promise.all([get("reasons", { jobs }), (await answers("when")) ? get("when", { jobs }) : {}]);
-  for (const [id, text] of Object.entries(said)) {
-    const middle = estimates[id]?.start.middle;
-    reasons.set(Number(id), { text: typeof middle === "number" ? `${text} · starts in about ${span(middle)}` : text, asked: now });
-  }
+  const said = await get("reasons", { jobs: stale.join(",") });
+  for (const [id, text] of Object.entries(said)) reasons.set(Number(id), { text, asked: now });
   draw();
 }
 
@@ -92,7 +93,9 @@ function why(job, reasons) {
   if (job.ended) return [when(job.ended), h("span", { class: "quiet", title: job.reason, text: ` ${job.reason ?? ""}` })];
   if (!job.places.length) {
     const text = reasons.get(job.id)?.text ?? "";
-    return h("span", { class: "quiet", title: text, text });
+    const middle = store.estimates[job.id]?.start.middle;
+    const soon = typeof middle === "number" ? h("b", { class: "soon", text: `${middle < 1 ? "any moment" : `in ~${span(middle)}`}` }) : null;
+    return [soon, h("span", { class: "quiet", title: text, text })];
   }
   const on = job.places.map(([node, devices]) => (devices.length ? `${node}: GPU ${ranges(devices)}` : node)).join(" + ");
   const [, , , steps, total] = store.measured[job.id] ?? [];

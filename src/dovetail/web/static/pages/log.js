@@ -12,6 +12,7 @@ export async function follow(element, job, signal) {
   const note = h("span", { class: "quiet", text: "" });
   const stick = h("input", { type: "checkbox", id: "stick", checked: true });
   element.append(h("div", { class: "row" }, h("h2", { text: "Log" }), note, h("label", { class: "right", for: "stick" }, stick, " follow")), text);
+  text.hidden = true;
   let cursor = "";
   let attempt = 0;
   while (!signal.aborted) {
@@ -24,6 +25,7 @@ export async function follow(element, job, signal) {
       if (attempt !== piece.attempt) { if (attempt) text.append(`\n── attempt ${piece.attempt} ──\n`); attempt = piece.attempt; }
       ({ cursor } = piece);
       note.textContent = `attempt ${attempt}${piece.over ? ", over" : ""}`;
+      text.hidden = false;
       if (piece.text) append(text, piece.text.replace(CODES, ""), stick.checked);
       if (piece.over && job().ended && !piece.text) { if (!text.textContent) { note.textContent += "; it wrote nothing"; text.hidden = true; } return; }
       // A later attempt begins a log of its own.

@@ -55,7 +55,10 @@ function parsed(text) {
 }
 
 function told({ before, after, begins, step, sooner, later, same, users, jobs, notices }) {
-  const change = (was, is) => (was ? `${is > was ? "+" : "−"}${Math.abs(Math.round((100 * (is - was)) / was))} %, was ` : "was ");
+  const change = (was, is) => {
+    const parts = was ? Math.round((100 * (is - was)) / was) : 0;
+    return `${parts ? `${parts > 0 ? "+" : "−"}${Math.abs(parts)} %, ` : ""}was `;
+  };
   const figure = (name, key, word) => tile(name, word(after[key]), change(before[key], after[key]) + word(before[key]));
   const share = (value) => `${Math.round(100 * value)} %`;
   const all = Math.max(1, sooner + later + same);
