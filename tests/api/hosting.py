@@ -57,6 +57,7 @@ class Hosted:
         engine: Engine | None = None,
         parts: Parts | None = None,
         limits: Limits | None = None,
+        shadow: str | None = None,
         **listening: Any,
     ) -> None:
         self.folder = folder
@@ -67,6 +68,7 @@ class Hosted:
             parts or Parts("fifo:skip=true"),
             settings=settings,
             limits=limits or Limits(),
+            shadow=shadow,
         )
         self._where = Listening(folder, **{"port": 0, **listening})
         self._ready = threading.Event()

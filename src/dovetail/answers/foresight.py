@@ -14,6 +14,7 @@ from typing import Any
 from dovetail.core.scheduler import Scheduler
 from dovetail.model.event import Event, Finished, Offered, Started, Stopped, Wake
 from dovetail.model.job import Job, Status
+from dovetail.model.plan import Plan
 
 NEVER = float("inf")
 LAG = 1.0
@@ -54,7 +55,7 @@ class Foresight:
         self._unsaid = _confirmations(scheduler.jobs.values())
         self._answers = now if self._unsaid else NEVER
 
-    def step(self, batch: Sequence[Event]) -> None:
+    def step(self, batch: Sequence[Event]) -> Plan:
         """Something happens now; engines confirm what follows from it a little later."""
         plan = self.scheduler.step(self.now, batch)
         self._wake = plan.wake_at
@@ -67,6 +68,7 @@ class Foresight:
         self._unsaid.extend(_confirmations(touched))
         if self._unsaid and self._answers == NEVER:
             self._answers = self.now + LAG
+        return plan
 
     def advance(self) -> bool:
         """On to the next thing that is to happen; False: nothing is."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dovetail.cli.job_tables import moment, plain_table, text
 from dovetail.model.live import Estimate, Range
+from dovetail.model.shadow import Difference, ShadowReport
 from dovetail.model.what_if import Comparison, Outcome, Shift
 from dovetail.model.why import Instead, Why
 from dovetail.report.words import compact, duration, percent
@@ -106,3 +107,48 @@ def _shifts(what: str, shifts: tuple[Shift, ...]) -> RenderableType:
         times = (each.before, each.after, each.wait_before, each.wait_after)
         table.add_row(text(each.name), f"{each.jobs:,}", *(compact(time) for time in times))
     return table
+
+
+def shadow_tables(told: ShadowReport) -> list[RenderableType]:
+    """How often it would have decided otherwise, for whom, and the latest examples."""
+    head = f"{told.policy} looks on while {told.present} decides, since {moment(told.since)}"
+    asked = (
+        f"It was asked about {told.asked:,} of {told.decisions:,} decisions, {told.acted:,} of "
+        f"them about something: it would have decided {told.otherwise:,} otherwise."
+    )
+    waits = (
+        f"Mean wait still to come: {duration(told.wait_present)}, "
+        f"with {told.policy} {duration(told.wait_candidate)}."
+    )
+    lines = [line for said in (head + ".", asked, waits) for line in textwrap.wrap(said, WIDTH)]
+    shown: list[RenderableType] = [text(line) for line in lines]
+    if told.users:
+        table = plain_table("user", "started instead", "passed over", "mean wait", "instead")
+        for each in told.users[:15]:
+            times = (compact(each.present), compact(each.candidate))
+            table.add_row(text(each.user), f"{each.instead:,}", f"{each.passed:,}", *times)
+        shown += [text(""), table]
+    shown += [text(line) for each in told.differences[:5] for line in _difference(each)]
+    if told.failures:
+        said = f"! {told.failures:,} times it could not decide; the last time: {told.failure}"
+        shown.append(text(said, "yellow"))
+    cost = f"It took {percent(told.share)} of the time; {percent(told.budget)} is its limit."
+    return [*shown, text(cost, "dim")]
+
+
+def _difference(each: Difference) -> list[str]:
+    """`21:04:10  it would have started 7, 9; not started 3`."""
+    words = {
+        "started": each.instead,
+        "not started": each.passed,
+        "stopped": each.stops,
+        "not stopped": each.spared,
+    }
+    said = "; ".join(f"{verb} {_few(jobs)}" for verb, jobs in words.items() if jobs)
+    lead = f"{moment(each.at)}  "
+    return textwrap.wrap(f"{lead}it would have {said}", WIDTH, subsequent_indent=" " * len(lead))
+
+
+def _few(jobs: tuple[int, ...]) -> str:
+    more = f" and {len(jobs) - 5} more" if len(jobs) > 5 else ""
+    return f"job {', '.join(map(str, jobs[:5]))}{more}"

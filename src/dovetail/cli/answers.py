@@ -1,4 +1,4 @@
-"""The three questions: `dovetail why`, `when` and `what-if`."""
+"""The questions: `dovetail why`, `when`, `what-if`, and what a `shadow` would have done."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def what_if(
         raise UserError("say what is to be different: --policy, --gpus or --quotas")
     with box(data_dir) as found:
         answer = found.what_if(
-            policy=policy, gpus=gpus, quotas=_quotas(quotas), since=moment(since)
+            policy=policy, gpus=gpus, quotas=quota_sizes(quotas), since=moment(since)
         )
     if as_json:
         print_json(answer)
@@ -66,7 +66,20 @@ def what_if(
         console().print(*comparison_tables(answer), sep="\n")
 
 
-def _quotas(text: str | None) -> dict[str, float] | None:
+def shadow(data_dir: DataDir = None, as_json: AsJson = False) -> None:
+    """Say what the policy in the shadow would have done otherwise."""
+    from dovetail.cli.answer_texts import shadow_tables  # noqa: PLC0415
+
+    with box(data_dir) as found:
+        report = found.shadow()
+    if as_json:
+        print_json(report)
+    else:
+        console().print(*shadow_tables(report), sep="\n")
+
+
+def quota_sizes(text: str | None) -> dict[str, float] | None:
+    """GPUs by name, from `alice=4,*=2`."""
     from dovetail.model.quota import read_quotas  # noqa: PLC0415
 
     found = read_quotas(text)

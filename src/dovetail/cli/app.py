@@ -11,10 +11,13 @@ from dovetail.cli.advise import advise
 from dovetail.cli.compare import compare
 from dovetail.cli.demo import demo
 from dovetail.cli.doctor import doctor
+from dovetail.cli.mcp import mcp
 from dovetail.cli.profile import profile
 from dovetail.cli.replay import replay
+from dovetail.cli.report import report
 from dovetail.cli.simulate import policies, simulate
 from dovetail.cli.submit import submit
+from dovetail.cli.top import top
 from dovetail.cli.unit import unit
 from dovetail.cli.up import down, up
 
@@ -26,13 +29,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 LIVE: dict[str, tuple[Callable[..., None], ...]] = {
-    "Controller": (up, down, unit, replay, doctor),
+    "Controller": (up, down, unit, replay, doctor, mcp),
     "Jobs": (
         jobs.queue,
+        top,
         jobs.show,
         answers.why,
         answers.when,
         answers.what_if,
+        answers.shadow,
         jobs.logs,
         jobs.cancel,
         jobs.hold,
@@ -40,7 +45,7 @@ LIVE: dict[str, tuple[Callable[..., None], ...]] = {
         jobs.requeue,
         jobs.history,
     ),
-    "Machines": (cluster.nodes, cluster.drain, cluster.usage),
+    "Machines": (cluster.nodes, cluster.drain, cluster.usage, report),
 }
 app.command(rich_help_panel="Jobs", context_settings={"allow_interspersed_args": False})(submit)
 for panel, commands in LIVE.items():

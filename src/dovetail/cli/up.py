@@ -80,6 +80,9 @@ def up(
     webhook_secret: Annotated[
         Path | None, typer.Option(help="File with what signs them; made if missing.")
     ] = None,
+    shadow: Annotated[
+        str | None, typer.Option(help="A policy that looks on and never acts: dovetail shadow.")
+    ] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Run in the background.")] = False,
 ) -> None:
     """Start the controller on this machine."""
@@ -100,7 +103,7 @@ def up(
     caps = str(read_quotas(quotas)) if quotas else None
     parts = Parts(policy or DEFAULT_POLICY, placement, allocator, predictor, measured, caps)
     named = frozenset(name.strip() for name in admins.split(",") if name.strip())
-    opening = Opening(folder, parts, database, named, _settings(idle, keep))
+    opening = Opening(folder, parts, database, named, _settings(idle, keep), shadow=shadow)
     where = Listening(folder, os.geteuid() == 0, port, host, tls_cert, tls_key)
     where.check()
     slurm = SlurmOptions(partition, nodes, share, account, qos, time_limit)

@@ -6,7 +6,7 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dovetail.controller.api.people import Doorkeeper
@@ -14,6 +14,7 @@ from dovetail.controller.api.service import Limits, Service
 from dovetail.controller.journal import Journal
 from dovetail.controller.loop import Controller, Settings
 from dovetail.controller.parts import Parts, composer
+from dovetail.controller.shadowing import Pace, Shadow
 from dovetail.controller.store import Store
 from dovetail.controller.tokens import Tokens
 from dovetail.executors.local import Local
@@ -39,6 +40,8 @@ class Opening:
     admins: frozenset[str] = frozenset()
     settings: Settings = field(default_factory=Settings)
     limits: Limits = field(default_factory=Limits)
+    #: a policy that decides beside the real one and never acts
+    shadow: str | None = None
 
 
 Engine = Callable[[Path], Executor]
@@ -70,7 +73,16 @@ def opened(opening: Opening, engine: Engine) -> Iterator[tuple[Service, Doorkeep
             os.geteuid() == 0,
             _groups(opening.parts.quotas),
         )
+        if opening.shadow is not None:
+            service.keep_in_shadow(_shadow(opening, controller))
         yield service, Doorkeeper(tokens, controller.time.wall, opening.admins)
+
+
+def _shadow(opening: Opening, controller: Controller) -> Shadow:
+    """The candidate: all that is not part of a policy stays as it is."""
+    parts = opening.parts
+    candidate = replace(parts, policy=opening.shadow or "", placement=None, allocator=None)
+    return Shadow(controller, candidate, parts.policy, Pace())
 
 
 def _groups(quotas: str | None) -> tuple[str, ...]:

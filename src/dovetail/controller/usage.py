@@ -76,14 +76,15 @@ def _add(
     for row in rows:
         end = row["ended"] if row["ended"] is not None else controller.time.wall()
         span = max(0.0, end - max(row["started"], since)) / HOUR
-        gpu, cpu = _amounts(row["launch"])
+        gpu, cpu = amounts(row["launch"])
         sums[row["owner"]].gpu += gpu * span
         sums[row["owner"]].cpu += cpu * span
     return (rows[-1]["job"], rows[-1]["number"]) if len(rows) == SOME else None
 
 
 @lru_cache(maxsize=4096)
-def _amounts(launch: str) -> tuple[float, float]:
+def amounts(launch: str) -> tuple[float, float]:
+    """GPUs and cores that an attempt was started with."""
     allocation = codec.from_plain(Allocation, json.loads(launch)["allocation"])
     devices = sum(part.devices.bit_count() * part.share for part in allocation.parts) / WHOLE
     return devices, allocation.cpu / 1000

@@ -28,6 +28,8 @@ from dovetail.model.live import (
     Told,
     Usage,
 )
+from dovetail.model.review import Review
+from dovetail.model.shadow import ShadowReport
 from dovetail.model.what_if import Comparison
 from dovetail.model.why import Why
 
@@ -145,6 +147,14 @@ class Box:
         """This controller's past, replayed with another policy, gpus, quotas; `since` then."""
         asked = {name: value for name, value in different.items() if value is not None}
         return _value(Comparison, self._line.post("/what-if", asked))
+
+    def shadow(self) -> ShadowReport:
+        """What the policy in the shadow would have done otherwise."""
+        return _value(ShadowReport, self._line.get("/shadow"))
+
+    def review(self, since: float = 0.0) -> Review:
+        """Use, waits and wasted GPU-hours since then."""
+        return _value(Review, self._line.get("/review", since=since))
 
     def history(self, limit: int | None = 100, **filters: Any) -> list[Description]:
         """Jobs that have ended, the latest first: by owner, state, name, since."""

@@ -18,7 +18,9 @@ from dovetail.controller.api import (
     history,
     jobs,
     meters,
+    review,
     series,
+    shadow,
 )
 from dovetail.controller.api.door import Door
 from dovetail.controller.api.people import Doorkeeper
@@ -60,7 +62,19 @@ def make_app(service: Service, keeper: Doorkeeper) -> FastAPI:
     meters.attach(app, service)
     foreseeing.attach(app, service)
     app.include_router(meters.router)
-    for module in (jobs, history, cluster, account, feed, series, explained, answers, foreseeing):
+    for module in (
+        jobs,
+        history,
+        cluster,
+        account,
+        feed,
+        series,
+        explained,
+        answers,
+        foreseeing,
+        shadow,
+        review,
+    ):
         app.include_router(module.router, prefix=f"/{VERSION}", responses=SAID)  # type: ignore[arg-type]
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(UserError, _wrong)

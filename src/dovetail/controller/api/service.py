@@ -16,6 +16,7 @@ from dovetail.controller.commands import Cancel, Drain, Undrain
 from dovetail.controller.estimating import Estimating
 from dovetail.controller.journal import Entry
 from dovetail.controller.loop import Controller
+from dovetail.controller.shadowing import Shadow
 from dovetail.controller.tokens import Tokens
 from dovetail.model.event import Event
 from dovetail.model.plan import Plan
@@ -74,6 +75,8 @@ class Service:
     readers: list[Reader] = field(default_factory=list)
     #: what runs beside the controller as long as it is served, and is cancelled with it
     beside: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    #: a policy that only looks on, if there is one
+    shadow: Shadow | None = None
     #: lets the servers end
     stop: Callable[[], None] = lambda: None
     ending: bool = False
@@ -88,6 +91,12 @@ class Service:
         self.estimating = Estimating(self.controller, self.looking_ahead)
         self.watchers.append(self.estimating)
         self.beside.append(self.estimating.run)
+
+    def keep_in_shadow(self, shadow: Shadow) -> None:
+        """Let a policy look on as long as this is served."""
+        self.shadow = shadow
+        self.watchers.append(shadow)
+        self.beside.append(shadow.run)
 
     def _decided(self, now: float, events: Sequence[Event], plan: Plan) -> None:
         for watcher in self.watchers:
