@@ -1,4 +1,7 @@
-"""A Slurm cluster for a whole run of the tests, in order again before each of them."""
+"""A Slurm cluster for each module of tests, in order again before each test.
+
+Not for all of them: restarts of slurmctld may leave GPUs counted as used.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import pytest
 from slurm_lab import NoLab, Shape, SlurmLab, slurm_lab
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster() -> Iterator[SlurmLab]:
     """Four nodes of four GPUs."""
     try:
@@ -26,9 +29,9 @@ def lab(cluster: SlurmLab, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmLab
     cluster.quiet()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def large() -> Iterator[SlurmLab]:
-    """Eight nodes of four GPUs, 12 cores and 128 GiB."""
+    """Eight nodes of four GPUs, 12 cores and 128 GiB, with no jobs to remember."""
     try:
         with slurm_lab(Shape(nodes=8, gpus=4, cpus=12, memory=131072)) as lab:
             yield lab

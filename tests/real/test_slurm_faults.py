@@ -89,11 +89,11 @@ def test_a_job_cancelled_behind_our_back_is_not_tried_again(slurm: SlurmRig) -> 
 
 def test_a_job_that_slurm_does_not_start_in_time_is_taken_back(lab: SlurmLab) -> None:
     rig = SlurmRig(lab, Options(interval=0.2, patience=2.0))
-    lab.call(
-        "sbatch", "-w", "n1", "--gres=gpu:4", "--mem=100", "-o", "/dev/null", "--wrap", "sleep 60"
-    )
+    # A node that no other test here restarts slurmctld under: that may leave GPUs counted as used.
+    words = ["-w", "n4", "--gres=gpu:4", "--mem=100", "-o", "/dev/null", "--wrap", "sleep 60"]
+    lab.call("sbatch", *words)
     rig.true(lambda: rig.executor.used_by_others() != NOTHING)
-    rig.start("true")
+    rig.start("true", allocation=allocation_of((Part(3, 0b1, 1000, 256),)))
     ended = rig.ended()
     assert ended.fault is Fault.ENGINE
     assert ended.reason == "Slurm did not start it on its nodes in time (Resources)"

@@ -283,3 +283,9 @@ def test_who_used_less_is_asked_first(tmp_path: Path) -> None:
     found = shares(tmp_path, jobs, "c 2,a 1,b 1")
     assert found["w"] == (100, 110)
     assert found["v"] == (110, 120)
+
+
+def test_numbers_that_do_not_add_up_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as error:
+        shares(tmp_path, "x a 1@0+5", "a 3,b 2,b/c 2")
+    assert str(error.value) == "tenants own 5 GPUs (a 3 + b 2); the cluster has 4"

@@ -32,7 +32,7 @@ def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with crowded(tmp_path_factory.mktemp("small"), "12x8,cpus=96,mem=1024", 118, 6) as served:
+    with crowded(tmp_path_factory.mktemp("small"), "12x8,cpus=96,mem=1024", 135, 6) as served:
         yield served
 
 

@@ -8,7 +8,17 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from dovetail.cli.output import printable
-from dovetail.model.live import Description, Detail, Forecast, Machine, Place, Run, Token, Usage
+from dovetail.model.live import (
+    Description,
+    Detail,
+    Forecast,
+    Machine,
+    Place,
+    Run,
+    Token,
+    Usage,
+    said_cores,
+)
 from dovetail.report.words import compact, duration
 
 if TYPE_CHECKING:  # for speed: a command that prints no table does not load rich
@@ -121,7 +131,7 @@ def detail_tables(detail: Detail, now: float) -> list[RenderableType]:
 def _facts(detail: Detail, now: float) -> list[tuple[str, str]]:
     job = detail.job
     asked = [f"{job.gpus:g} GPU{'' if job.gpus == 1 else 's'}"]
-    asked += [f"{job.cpu / 1000:g} cores"] if job.cpu else []
+    asked += [said_cores(job.cpu)] if job.cpu else []
     asked += [f"{job.memory / 1024:.3g} GiB"] if job.memory else []
     facts = [
         ("job", array_name([job])),
@@ -245,16 +255,7 @@ def forecast_text(found: Forecast) -> str:
 
 def places_text(places: Sequence[Place]) -> str:
     """`box: GPU 0,1, 4 cores, 8 GiB`."""
-    return " + ".join(map(_place, places))
-
-
-def _place(place: Place) -> str:
-    words = [f"GPU {','.join(map(str, place.devices))}"] if place.devices else []
-    if place.devices and place.share < 1000:
-        words[0] += f" ({place.share / 10:g} %)"
-    words += [f"{place.cpu / 1000:g} cores"] if place.cpu else []
-    words += [f"{place.memory / 1024:.3g} GiB"] if place.memory else []
-    return f"{place.node}: {', '.join(words)}" if words else place.node
+    return " + ".join(map(str, places))
 
 
 def moment(at: float | None, short: bool = False) -> str:

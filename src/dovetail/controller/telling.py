@@ -48,19 +48,7 @@ class Teller:
 
     def _on(self, allocation: Allocation) -> str:
         nodes = self._controller.scheduler.cluster.nodes
-        return " + ".join(map(place_text, places(allocation, nodes)))
-
-
-def place_text(place: object) -> str:
-    """`box: GPU 0,1, 4 cores, 8 GiB`."""
-    node, devices = getattr(place, "node", ""), getattr(place, "devices", ())
-    cpu, memory, share = (getattr(place, name, 0) for name in ("cpu", "memory", "share"))
-    words = [f"GPU {','.join(map(str, devices))}"] if devices else []
-    if devices and share < 1000:
-        words[0] += f" ({share / 10:g} %)"
-    words += [f"{cpu / 1000:g} cores"] if cpu else []
-    words += [f"{memory / 1024:.3g} GiB"] if memory else []
-    return f"{node}: {', '.join(words)}" if words else node
+        return " + ".join(map(str, places(allocation, nodes)))
 
 
 def _because(reason: str) -> str:

@@ -10,6 +10,7 @@ from dovetail.controller.forecast import believed
 from dovetail.controller.loop import Controller
 from dovetail.controller.parts import Parts
 from dovetail.model.job import Job, Status
+from dovetail.model.live import said_cores
 from dovetail.model.plan import Resume, Start, Stop
 from dovetail.model.request import WHOLE
 from dovetail.model.why import Blame, Why
@@ -92,7 +93,7 @@ def _grant(controller: Controller, job: Job, parts: Parts) -> str:
     """Where its CPU and memory come from."""
     if job.allocation is None or not job.allocation.cpu:
         return ""
-    held = f"{job.allocation.cpu / 1000:g} cores and {job.allocation.memory / 1024:.3g} GiB"
+    held = f"{said_cores(job.allocation.cpu)} and {job.allocation.memory / 1024:.3g} GiB"
     groups = job.spec.request.alternatives[0].groups
     if all(group.each.cpu is not None for group in groups):
         return f"it has {held} because that is what it asked for"

@@ -20,6 +20,20 @@ class Place:
     #: thousandths of each device
     share: int
 
+    def __str__(self) -> str:
+        """`box: GPU 0,1, 4 cores, 8 GiB`."""
+        words = [f"GPU {','.join(map(str, self.devices))}"] if self.devices else []
+        if self.devices and self.share < 1000:
+            words[0] += f" ({self.share / 10:g} %)"
+        words += [said_cores(self.cpu)] if self.cpu else []
+        words += [f"{self.memory / 1024:.3g} GiB"] if self.memory else []
+        return f"{self.node}: {', '.join(words)}" if words else self.node
+
+
+def said_cores(cpu: int) -> str:
+    """Thousandths of cores in words: `1 core`, `2.5 cores`."""
+    return f"{cpu / 1000:g} core{'' if cpu == 1000 else 's'}"
+
 
 @dataclass(frozen=True)
 class Progress:

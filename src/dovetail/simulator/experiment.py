@@ -30,7 +30,7 @@ from dovetail.recipes import policy
 from dovetail.simulator.faults import Faults, read_faults
 from dovetail.simulator.loop import Simulation
 from dovetail.simulator.spec import ClusterSpec, read_spec
-from dovetail.simulator.tenancies import compares_with_private, private, tenancy_for
+from dovetail.simulator.tenancies import private_twin, tenancy_for
 from dovetail.simulator.world import World
 from dovetail.speed.locality import Locality
 from dovetail.speed.sensitivity import Sensitivity
@@ -118,9 +118,9 @@ def replay(
     run.wall_seconds = time.perf_counter() - wall
     run.cpu_seconds = time.process_time() - cpu
     run.peak_memory_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    if compares_with_private(settings.tenancy):
-        alone = replace(settings, tenancy=private(settings.tenancy, settings.cluster))
-        run.private = excess(run, replay(alone, None, spec=spec))
+    twin = private_twin(settings)
+    if twin is not None:
+        run.private = excess(run, replay(replace(settings, tenancy=twin), spec=spec))
     return run
 
 

@@ -70,14 +70,14 @@ def tenancy_for(settings: Settings, cluster: Cluster) -> tuple[Tenancy, Cluster]
     return cells, cluster
 
 
-def compares_with_private(text: str | None) -> bool:
-    """Is this a way to share, which a private cluster can be compared with?"""
-    return text is not None and not text.startswith("private")
-
-
-def private(text: str | None, cluster: str) -> str:
-    """The same tenants on clusters of their own."""
-    return f"private:{(text or '').partition(':')[2] or cluster}"
+def private_twin(settings: Settings) -> str | None:
+    """The same tenants on clusters of their own; None: nothing is shared, or groups are nested."""
+    kind, _, path = (settings.tenancy or "private").partition(":")
+    if kind == "private":
+        return None
+    names = [contract.name for contract in read_contracts(path or settings.cluster)]
+    nested = any(name.startswith(f"{other}/") for name in names for other in names)
+    return None if nested else f"private:{path or settings.cluster}"
 
 
 def _private(cells: VirtualClusters, cluster: Cluster) -> tuple[Tenancy, Cluster]:

@@ -18,6 +18,7 @@ from dovetail.core.protocols import Bound
 from dovetail.core.registry import nearest
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Cluster
+from dovetail.model.errors import UserError
 from dovetail.model.job import JobSpec
 
 HALF_LIFE = 7 * 86400.0
@@ -57,6 +58,7 @@ class Shares:
         self.domains: Sequence[str] = tuple(gpus)
         self.touched: set[int] = set()
         self._index = {name: index for index, name in enumerate(self.domains)}
+        self._check(cluster, gpus)
         #: thousandths of GPUs: owned, in use within that, and use over time
         self._own = [1000 * number for number in gpus.values()]
         self._used = [0] * len(self._own)
@@ -75,6 +77,14 @@ class Shares:
         #: jobs that cannot be stopped and come back
         self._fixed: set[int] = set()
         self._show()
+
+    def _check(self, cluster: Cluster, gpus: Mapping[str, int]) -> None:
+        """Tenants that are in no group own no more than there is."""
+        top = [name for name in gpus if len(self._groups(name)) == 1]
+        total = sum(gpus[name] for name in top)
+        if total > cluster.gpus:
+            listed = " + ".join(f"{name} {gpus[name]}" for name in top)
+            raise UserError(f"tenants own {total} GPUs ({listed}); the cluster has {cluster.gpus}")
 
     def _groups(self, name: str) -> list[int]:
         words = name.split("/")

@@ -258,7 +258,10 @@ class Stock:
             assert not all(child in self.free[child.level] for child in cell.children), (
                 f"the children of {cell} are all free and not merged"
             )
-        if not any(self.bad) and not any(any(o.doomed) for o in self.owners.values()):
+        doomed = any(any(owner.doomed) for owner in self.owners.values())
+        if all(cell.healthy for cell in self.full[self.chain.top]):
+            assert not doomed, f"{self.chain.name}: cells are doomed, and nothing is bad"
+        if not any(self.bad) and not doomed:
             spare = self.splittable(self.free, self.owed)
             assert min(spare) >= 0, f"{self.chain.name}: tenants are owed more than is left"
 

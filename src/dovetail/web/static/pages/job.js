@@ -114,7 +114,11 @@ function factsOf({ job, directory, environment, hidden }, estimate) {
     h("pre", { text: [...environment.map(([name, value]) => `${name}=${value}`), ...hidden.map((name) => `${name}=…`)].join("\n") })) : null];
 }
 
-const chance = (estimate) => h("span", { class: "quiet", text: `, ${percent(estimate.chance, 1)} sure` });
+/** How sure an estimate is, and how often such estimates held before. */
+function chance({ chance: sure, past }) {
+  const before = past.estimates && past.held !== null ? `; ${percent(past.held, 1)} of ${count(past.estimates)} held so far` : "";
+  return h("span", { class: "quiet", text: `, ${percent(sure, 1)} sure${before}` });
+}
 
 const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 

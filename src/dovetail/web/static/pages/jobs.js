@@ -31,7 +31,7 @@ export async function show(root, signal) {
   const pick = async (view) => {
     state.view = view;
     sessionStorage.setItem("dovetail-view", view);
-    if (view === "ended") state.ended = await get("history", { limit: 1000 });
+    if (view === "ended") state.ended = await get("history", { limit: 500 });
     table.body.scrollTop = 0;
     draw();
   };
