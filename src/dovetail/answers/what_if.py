@@ -37,6 +37,8 @@ class Setting:
     label: str
     settings: Replay
     cluster: Cluster
+    #: of its GPUs, 1 being those the lengths of jobs were seen on
+    speed: float = 1.0
 
 
 def compare(
@@ -73,6 +75,14 @@ def compare(
     )
 
 
+def setting(settings: Replay, cluster: Cluster, speed: float = 1.0) -> Setting:
+    """A setting and its name in a few words."""
+    words = f"{settings.policy} on {cluster.gpus} GPUs"
+    words += f" {speed:g} times as fast" if speed != 1.0 else ""
+    words += f", quotas {settings.quotas}" if settings.quotas else ""
+    return Setting(words, replace(settings, series=True), cluster, speed)
+
+
 def resized(cluster: Cluster, gpus: int) -> Cluster:
     """The same machines with so many GPUs in all: more or fewer of the last kind of node.
 
@@ -101,6 +111,8 @@ def _stretched(node: Node, gpus: int) -> Node:
 
 
 def _run(setting: Setting, jobs: Sequence[TraceJob]) -> Run:
+    if setting.speed != 1.0:
+        jobs = [job._replace(work=job.work / setting.speed) for job in jobs]
     trace = Trace("history", "history", iter(jobs), len(jobs))
     return replay(setting.settings, trace=trace, spec=ClusterSpec(setting.cluster))
 

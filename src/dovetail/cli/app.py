@@ -20,6 +20,7 @@ from dovetail.cli.submit import submit
 from dovetail.cli.top import top
 from dovetail.cli.unit import unit
 from dovetail.cli.up import down, up
+from dovetail.cli.what_if import what_if
 
 app = typer.Typer(
     name="dovetail",
@@ -36,7 +37,7 @@ LIVE: dict[str, tuple[Callable[..., None], ...]] = {
         jobs.show,
         answers.why,
         answers.when,
-        answers.what_if,
+        what_if,
         answers.shadow,
         jobs.logs,
         jobs.cancel,

@@ -18,10 +18,10 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 from dovetail import __version__
-from dovetail.cli.answers import quota_sizes
 from dovetail.cli.job_tables import forecast_text
 from dovetail.cli.jobs import moment
 from dovetail.cli.talking import box
+from dovetail.cli.what_if import quota_sizes
 from dovetail.core.codec import to_plain
 from dovetail.live import Box, tasks
 from dovetail.model.errors import UserError

@@ -11,7 +11,7 @@ from math import isfinite
 
 from sqlalchemy import select
 
-from dovetail.answers.what_if import Setting, compare, resized
+from dovetail.answers.what_if import Setting, compare, resized, setting
 from dovetail.controller import schema, submission
 from dovetail.controller.loop import Controller
 from dovetail.controller.parts import Parts
@@ -47,10 +47,12 @@ class Past:
         read_quotas(quotas)
         present = self._setting(self.parts.policy, self.parts.quotas, self.cluster)
         policy = question.policy or self.parts.policy
-        other = self._setting(policy, quotas or self.parts.quotas, wanted)
+        other = self._setting(policy, quotas or self.parts.quotas, wanted, question.speed)
         return compare(self.jobs, present, other, self.origin, self.notices)
 
-    def _setting(self, policy: str, quotas: str | None, cluster: Cluster) -> Setting:
+    def _setting(
+        self, policy: str, quotas: str | None, cluster: Cluster, speed: float = 1.0
+    ) -> Setting:
         same = policy == self.parts.policy
         settings = Replay(
             "history",
@@ -61,10 +63,8 @@ class Past:
             "history",
             self.parts.profiles,
             quotas=quotas,
-            series=True,
         )
-        label = f"{policy} on {cluster.gpus} GPUs" + (f", quotas {quotas}" if quotas else "")
-        return Setting(label, settings, cluster)
+        return setting(settings, cluster, speed)
 
 
 def past(controller: Controller, parts: Parts, since: float = 0.0) -> Past:

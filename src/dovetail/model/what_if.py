@@ -24,6 +24,8 @@ class Question:
     gpus: int | None = None
     #: GPUs by user or group; none for those that are not named
     quotas: Mapping[str, float] = field(default_factory=dict)
+    #: GPUs of another type, so many times as fast
+    speed: float = 1.0
     #: jobs submitted since then, wall time; 0: all that is on record
     since: float = 0.0
 

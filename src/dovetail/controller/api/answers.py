@@ -43,6 +43,7 @@ class Asked(BaseModel):
         dict[Name, Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]],
         Field(max_length=1000),
     ] = Field(default_factory=dict)
+    speed: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 1.0
     since: Annotated[float, Field(ge=0, lt=2**40, allow_inf_nan=False)] = 0.0
 
 
@@ -75,7 +76,7 @@ async def when(reference: Reference, person: Anyone, service: Served) -> Estimat
 @router.post("/what-if")
 async def what_if(asked: Asked, person: Anyone, service: Served) -> Comparison:
     """This controller's own past, replayed as it was and as asked."""
-    question = Question(asked.policy, asked.gpus, asked.quotas, asked.since)
+    question = Question(asked.policy, asked.gpus, asked.quotas, asked.speed, asked.since)
     async with service.looking_ahead:
         found = past(service.controller, parts_of(service), asked.since)
         return await asyncio.to_thread(found.answer, question)
