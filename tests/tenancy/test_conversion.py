@@ -68,7 +68,6 @@ def test_a_configuration_of_hived_becomes_a_cluster_file_that_runs(
         "a,0,8,5,vision,A100\nb,0,4,5,speech,A100\nc,0,2,5,speech,A100\nd,0,1,5,vision,T4\n"
     )
     run = replay(Replay(str(jobs), str(target), "fifo", tenancy="cells", restart_cost=0))
-    run.records.flush()
     assert list(run.records.first_start) == [0, 0, 0, 0]
 
 

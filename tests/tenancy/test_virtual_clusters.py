@@ -62,7 +62,6 @@ def ends(
     """When each job that is not on what is lent first started and ended."""
     run = replay(Replay(trace, cluster, policy, tenancy=tenancy, restart_cost=0, **more))
     records = run.records
-    records.flush()
     return {
         str(name): (records.first_start[index], records.end[index])
         for index, name in enumerate(records.name)
@@ -99,7 +98,6 @@ def test_who_borrows_is_stopped_for_owners_and_keeps_its_progress(
         Replay(trace, "4x8,cpus=32,mem=256", "fifo", tenancy=f"cells:{tenants}", restart_cost=0)
     )
     records = run.records
-    records.flush()
     assert [OUTCOMES[outcome] for outcome in records.outcome] == ["finished"] * 120
     assert sum(records.preemptions) > 10, "nobody had to go: the test shows nothing"
     # Work was neither lost nor done twice: what each job held is its length.
@@ -142,7 +140,6 @@ def test_a_job_of_nobody_is_refused_with_a_name_that_is_meant(tmp_path: Path, te
     trace = tmp_path / "jobs.csv"
     trace.write_text("job_id,submit_time,gpus,duration,tenant\na,0,1,5,visoin\nb,0,32,5,vision\n")
     run = replay(Replay(str(trace), "4x8", "fifo", tenancy=f"cells:{tenants}"))
-    run.records.flush()
     assert list(run.records.reason.values()) == [
         "no tenant is called 'visoin'; did you mean 'vision'?",
         "asks for 32 GPUs; the cluster has 20 GPUs",
@@ -232,7 +229,6 @@ def test_tenants_can_be_in_the_cluster_file_with_types_and_racks(tmp_path: Path)
     )
     run = replay(Replay(str(trace), str(path), "fifo:skip=true", tenancy="cells", restart_cost=0))
     records = run.records
-    records.flush()
     begun = dict(zip(records.name, records.first_start, strict=True))
     assert {name: begun[name] for name in "rnvw"} == {"r": 0, "n": 0, "v": 0, "w": 5}
     assert OUTCOMES[records.outcome[records.name.index("x")]] == "rejected"

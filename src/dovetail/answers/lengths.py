@@ -76,6 +76,6 @@ def _length(curve: list[float], at: float, done: float) -> float:
         if at <= high:
             a, b = curve[place], curve[place + 1]
             return a + (b - a) * (at - low) / (high - low)
-    # Beyond what is known: what lasted long lasts on, half of it as long again.
+    # Beyond what is known: what lasted long lasts on, up to as long again.
     over = (at - LEVELS[-1]) / (1.0 - LEVELS[-1])
-    return max(curve[-1], done) / max(1.0 - over, 0.05)
+    return max(curve[-1], done) * (1.0 + over)

@@ -28,7 +28,7 @@ def why_lines(answer: Why) -> list[str]:
         lines.append("In front of it:")
         lines += [
             f"  {each.share:>4.0%}  job {each.job} ({each.name}) of {each.owner or '?'}, "
-            f"{each.state}, {each.gpus:g} GPUs"
+            f"{each.state}, {each.gpus:g} GPU{'' if each.gpus <= 1 else 's'}"
             for each in answer.blame
         ]
     if answer.unblock:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from time import sleep
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from dovetail.core.codec import from_plain
 from dovetail.live import tasks
-from dovetail.live.connection import Connection
+from dovetail.live.connection import Closing, Connection
 from dovetail.live.finding import Address
 from dovetail.model.errors import UserError
 from dovetail.model.live import (
@@ -44,7 +43,7 @@ Reference = int | str
 """A job, `12.3` for a member of an array, or an array."""
 
 
-class Box:
+class Box(Closing):
     """A controller, and what can be asked of it."""
 
     def __init__(self, address: Address) -> None:
@@ -225,17 +224,6 @@ class Box:
     def close(self) -> None:
         """Hang up."""
         self._line.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _task(what: Sequence[str] | Mapping[str, Any] | Path, fields: Mapping[str, Any]) -> Any:

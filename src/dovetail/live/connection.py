@@ -26,7 +26,26 @@ class Refused(UserError):
         self.code = code
 
 
-class Connection:
+class Closing:
+    """What is closed at the end of a `with`."""
+
+    def close(self) -> None:
+        """Let go."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Connection(Closing):
     """An open line; close it, or use it in a `with`."""
 
     def __init__(self, address: Address) -> None:
@@ -85,17 +104,6 @@ class Connection:
         if self._folder is not None:
             os.close(self._folder)
             self._folder = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _sendable(address: Address) -> str:

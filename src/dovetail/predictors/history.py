@@ -29,7 +29,7 @@ RECENT = 50
 FRESH = 0.7
 """The weight of these in the mixture."""
 
-SPREAD = {"declared": 1.0, "default": 2.0}
+SPREAD = {"declared": 0.7, "default": 1.5}
 """Standard deviation of the logarithm where nothing was seen."""
 
 _STEPS = 24
