@@ -171,11 +171,16 @@ def test_it_takes_less_than_a_tenth_of_the_time_of_decisions(tmp_path: Path) -> 
         took += perf_counter() - begun
 
     controller.watch = watch  # type: ignore[assignment]
-    begun = perf_counter()
-    site.drive(controller, [job(n, n * 0.5, 1 + n % 4, 40.0 + n % 7) for n in range(1, 900)])
+    begun, first = perf_counter(), 1
+    # It saves time up before it looks: how many decisions that takes depends on the machine.
+    while shadow.tally.asked < 2 and first < 20_000:
+        some = range(first, first := first + 300)
+        at = site.clock.now
+        later = [(n, at + 0.5 * (n - some[0])) for n in some]
+        site.drive(controller, [job(n, when, 1 + n % 4, 40.0 + n % 7) for n, when in later])
     total = perf_counter() - begun
     site.close()
-    assert shadow.tally.asked >= 1
+    assert shadow.tally.asked >= 2
     assert took / (total - took) < 0.1
 
 

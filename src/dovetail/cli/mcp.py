@@ -7,8 +7,6 @@ and that token, it submits. So nothing is started that was not shown before.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from dovetail.cli.talking import DataDir, box
 from dovetail.model.errors import UserError
 
@@ -24,4 +22,4 @@ def mcp(data_dir: DataDir = None) -> None:
     with box(data_dir) as found:
         # A controller that is not there is told now, and not by the first tool.
         found.about()
-    served(data_dir if data_dir is None else Path(data_dir)).run()
+    served(data_dir).run()

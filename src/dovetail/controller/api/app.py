@@ -61,7 +61,7 @@ def make_app(service: Service, keeper: Doorkeeper) -> FastAPI:
     series.attach(app, service, feed.attach(app, service, keeper))
     meters.attach(app, service)
     foreseeing.attach(app, service)
-    app.include_router(meters.router)
+    app.include_router(meters.router, responses=SAID)  # type: ignore[arg-type]
     for module in (
         jobs,
         history,
