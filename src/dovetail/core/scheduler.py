@@ -43,16 +43,13 @@ class Scheduler(Books):
         if sole is None:
             actions += self._ask_all(now)
             wake = min((at for at in self.wakes if at is not None), default=None)
-        elif sole.waiting or sole.timed:
+        else:
             wanted = sole.plan(now)
             if wanted:
                 actions += self._carry_out(0, wanted)
             if sole.waiting:
                 sole.settled()
             wake = self.wakes[0] = sole.wake_at() if sole.timed else None
-        else:
-            # Nobody waits and time alone changes nothing: there is nothing to plan.
-            self.wakes[0] = None
         if actions or wake is not None:
             return _new(Plan, (actions, wake))
         return EMPTY
