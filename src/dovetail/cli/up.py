@@ -262,11 +262,15 @@ def down(
 
 
 def _gone(found: Box) -> None:
+    """Wait until the controller has let go of everything: the next one may begin at once."""
+    from dovetail.live.finding import in_use  # noqa: PLC0415
+
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         try:
             found.about()
         except UserError:
-            return
+            if not in_use(found.address.folder):
+                return
         time.sleep(0.05)
-    raise UserError("the controller was asked to end and still answers")
+    raise UserError("the controller was asked to end and has not yet")

@@ -47,6 +47,7 @@ class Box(Closing):
     """A controller, and what can be asked of it."""
 
     def __init__(self, address: Address) -> None:
+        self.address = address
         self._line = Connection(address)
 
     def about(self) -> About:

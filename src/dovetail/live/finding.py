@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,6 +35,23 @@ def own_folder(environment: Mapping[str, str] = os.environ) -> Path:
         return SYSTEM
     home = environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(home) / "dovetail"
+
+
+def in_use(folder: Path | None) -> bool:
+    """Does a controller hold this data folder? Unknown, and far away, count as not."""
+    if folder is None:
+        return False
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def find(folder: Path | None = None, environment: Mapping[str, str] = os.environ) -> Address:
