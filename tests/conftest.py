@@ -69,6 +69,22 @@ def public_traces() -> Path:
     return SHARED / "traces"
 
 
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Any]:
+    """A controller that really runs, for one test."""
+    from hosting import Hosted
+
+    with Hosted(tmp_path / "data") as made:
+        yield made
+
+
+@pytest.fixture
+def box(host: Any) -> Iterator[Any]:
+    """A line to it."""
+    with host.box() as made:
+        yield made
+
+
 class Answer(NamedTuple):
     """What a command left behind."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +16,6 @@ from dovetail.live import Box
 mcp = pytest.importorskip("mcp")
 
 READS = {"queue", "show", "why", "when", "what_if", "nodes", "history"}
-
-
-@pytest.fixture
-def host(tmp_path: Path) -> Iterator[Hosted]:
-    with Hosted(tmp_path / "data") as made:
-        yield made
-
-
-@pytest.fixture
-def box(host: Hosted) -> Iterator[Box]:
-    with host.box() as made:
-        yield made
 
 
 def talk(host: Hosted, session: Callable[[Any], Awaitable[None]]) -> None:

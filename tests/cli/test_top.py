@@ -78,18 +78,6 @@ class Terminal:
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> Iterator[Hosted]:
-    with Hosted(tmp_path / "data") as made:
-        yield made
-
-
-@pytest.fixture
-def box(host: Hosted) -> Iterator[Box]:
-    with host.box() as made:
-        yield made
-
-
-@pytest.fixture
 def terminal(host: Hosted) -> Iterator[Terminal]:
     made = Terminal(host.folder)
     yield made
