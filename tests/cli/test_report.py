@@ -21,12 +21,6 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hosted]:
         yield made
 
 
-@pytest.fixture
-def box(host: Hosted) -> Iterator[Box]:
-    with host.box() as made:
-        yield made
-
-
 def test_it_tells_what_became_of_every_job(box: Box, dovetail: Callable[..., Any]) -> None:
     box.submit(["sleep", "0.3"], gpus=2, name="well")
     box.submit(["sh", "-c", "sleep 0.3; exit 3"], gpus=2, name="badly", retries=1)
