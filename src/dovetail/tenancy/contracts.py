@@ -49,6 +49,11 @@ def read_contracts(path: str) -> tuple[Contract, ...]:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not a text file") from None
+    return contracts_in(text, path)
+
+
+def contracts_in(text: str, path: str) -> tuple[Contract, ...]:
+    """The tenants that the text of a file lists; `path` is its name, for errors."""
     found = _listed(path, text) if path.endswith(".csv") else _tables(path, text)
     seen: set[str] = set()
     for contract in found:
