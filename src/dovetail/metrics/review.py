@@ -35,6 +35,7 @@ ABOUT = {
 }
 SIZES = ((1.0, "up to 1 GPU"), (2.0, "2 GPUs"), (4.0, "3 to 4"), (8.0, "5 to 8"))
 LARGER = "more than 8"
+SIZE_NAMES = (*(name for _, name in SIZES), LARGER)
 Floats = NDArray[np.float64]
 
 
@@ -120,7 +121,7 @@ def review(
         tuple(drawn[0].round(3).tolist()),
         _spent(runs, since, until, lost, float((idle * widths).sum()) / HOUR - lost),
         _grouped(jobs, runs, since, until, lambda job: job.user),
-        _by_size(_grouped(jobs, runs, since, until, lambda job: _size(job.gpus))),
+        _by_size(_grouped(jobs, runs, since, until, lambda job: size_name(job.gpus))),
         _longest(jobs, busy, since, until, gpus, why),
     )
 
@@ -201,13 +202,11 @@ def _figures(waits: list[float]) -> tuple[float | None, float | None, float | No
 
 def _by_size(groups: tuple[Waits, ...]) -> tuple[Waits, ...]:
     """The smallest first."""
-    names = [name for _, name in SIZES]
-    return tuple(
-        sorted(groups, key=lambda each: names.index(each.name) if each.name in names else 99)
-    )
+    return tuple(sorted(groups, key=lambda each: SIZE_NAMES.index(each.name)))
 
 
-def _size(gpus: float) -> str:
+def size_name(gpus: float) -> str:
+    """The class of jobs that ask for so many GPUs: one of `SIZE_NAMES`."""
     return next((name for most, name in SIZES if gpus <= most), LARGER)
 
 
