@@ -48,3 +48,21 @@ def figure(data: list[dict[str, Any]], x: Figure, y: Figure, **layout: Any) -> F
     # Labels of the vertical axis may be long; those of the other are short and stay level.
     axes = {"xaxis": {"tickangle": 0, **x}, "yaxis": {"automargin": True, **y}}
     return {"data": data, "layout": {**axes, "height": 380, **layout}}
+
+
+SIGNED = (600.0, 3600.0, 6 * 3600.0, 86400.0, 7 * 86400.0, 70 * 86400.0, 700 * 86400.0)
+"""Seconds sooner or later that are labelled."""
+
+
+def signed(seconds: float) -> float:
+    """Where so much sooner or later stands: about straight up to a minute, logarithmic beyond."""
+    return math.copysign(math.log10(1 + abs(seconds) / 60), seconds)
+
+
+def signed_axis(title: str, low: float, high: float) -> Figure:
+    """An axis of times below and above zero, both logarithmic."""
+    ends = [signed(min(low, -SIGNED[0])) * 1.08, signed(max(high, SIGNED[0])) * 1.08]
+    marks = [-each for each in reversed(SIGNED)] + [0.0, *SIGNED]
+    shown = [each for each in marks if ends[0] <= signed(each) <= ends[1]]
+    labels = [words.later(each) for each in shown]
+    return axis(title, range=ends, tickvals=list(map(signed, shown)), ticktext=labels)
