@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from dovetail.controller.api.explained import parts_of
 from dovetail.controller.api.people import Anyone
-from dovetail.controller.api.service import Served
+from dovetail.controller.api.service import Served, parts_of
 from dovetail.controller.tenants import tenants
 from dovetail.model.tenants import Tenants
 from dovetail.tenancy.kinds import read_tenants
