@@ -92,7 +92,8 @@ def _back(loan: Loan) -> str:
     """When its owner has it again."""
     if loan.back_in is None:
         return "when wanted"
-    return f"in {duration(loan.back_in)}, for job {loan.wanted_by}"
+    wanted = "" if loan.wanted_by is None else f", for job {loan.wanted_by}"
+    return f"in {duration(loan.back_in)}{wanted}"
 
 
 def _nodes(patches: Iterable[Patch]) -> Table:

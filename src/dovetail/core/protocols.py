@@ -122,6 +122,10 @@ class Tenancy(Protocol):
         """Is there one domain whose view is the cluster itself? Then nothing needs binding."""
 
     @property
+    def lends(self) -> bool:
+        """May jobs of negative priority run on what its owners leave idle?"""
+
+    @property
     def domains(self) -> Sequence[str]:
         """Names of the domains; a domain has one queue and one view."""
 
@@ -169,6 +173,9 @@ class Tenancy(Protocol):
 
     def open(self, node: int) -> None:
         """A physical node takes work again."""
+
+    def explain(self, job: Job, reason: Reason) -> Reason:
+        """A planner's reason in the words of who owns what."""
 
     def overview(self) -> Overview:
         """What each tenant owns, and who is on it; for people, not for decisions."""

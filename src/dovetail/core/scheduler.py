@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dovetail.core import holding, storing
+from dovetail.core import awaiting, holding, storing
 from dovetail.core.books import RECLAIMED, RUNNING, STARTING, STOPPING, SUSPENDED, WAITING, Books
 from dovetail.core.lifecycle import move
 from dovetail.core.protocols import Planner
@@ -139,7 +139,8 @@ class Scheduler(Books):
         if refusal is None:
             self.jobs[job.id] = job
         else:
-            self._reject(job, refusal)
+            reason = self.tenancy.explain(job, Reason("impossible", refusal))
+            self._reject(job, reason.text)
 
     def _reject(self, job: Job, reason: str) -> None:
         move(job, Status.REJECTED)
@@ -346,12 +347,10 @@ class Scheduler(Books):
             text = "it is withheld: its owner holds it back, or it rests after a failure"
             return Reason("withheld", text, (), "its release")
         if found.status is WAITING:
-            return self.planners[found.home].explain(found, self.now)
+            reason = self.planners[found.home].explain(found, self.now)
+            return self.tenancy.explain(found, reason)
         if found.awaits:
-            names = ", ".join(self.jobs[other].spec.name for other in sorted(found.awaits))
-            text = f"its devices are reserved; {names} must let go of them first"
-            unblock = "their word that they have stopped"
-            return Reason("releasing", text, tuple(sorted(found.awaits)), unblock)
+            return awaiting.explain(self, found)
         return Reason(str(found.status), f"it is {found.status}")
 
     def snapshot(self) -> dict[str, Any]:

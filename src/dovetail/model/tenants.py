@@ -19,7 +19,7 @@ class Use(StrEnum):
     IDLE = "idle"
     #: somebody else's job holds it, until its owner wants it
     LENT = "lent"
-    #: its owner has it, and the job it was lent to has not let go of it yet
+    #: its owner can have it, or has it, once the job that is on it has let go
     RETURNING = "returning"
     #: out of service, or in the hands of others
     BAD = "bad"

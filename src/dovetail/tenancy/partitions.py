@@ -14,7 +14,8 @@ from dovetail.core.protocols import Bound
 from dovetail.model.allocation import Allocation, allocation_of
 from dovetail.model.cluster import Cluster
 from dovetail.model.errors import UserError
-from dovetail.model.job import JobSpec
+from dovetail.model.job import Job, JobSpec
+from dovetail.model.plan import Reason
 from dovetail.model.tenants import Estate, Overview
 
 
@@ -22,6 +23,7 @@ class Partitions:
     """Nodes per partition, by their numbers in the physical cluster."""
 
     whole = False
+    lends = False
 
     def __init__(
         self,
@@ -99,6 +101,10 @@ class Partitions:
         """Open the node in the partition that owns it."""
         for view, index in self._owner(node):
             view.open(index)
+
+    def explain(self, job: Job, reason: Reason) -> Reason:
+        """A partition is a cluster like any other."""
+        return reason
 
     def overview(self) -> Overview:
         """Whole nodes per tenant, and nothing is lent."""

@@ -18,7 +18,9 @@ from dovetail.core.registry import nearest
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Cluster
 from dovetail.model.errors import UserError
-from dovetail.model.job import JobSpec
+from dovetail.model.job import Job, JobSpec
+from dovetail.model.plan import Reason
+from dovetail.model.request import WHOLE
 from dovetail.model.tenants import Overview
 from dovetail.tenancy.paths import listed
 from dovetail.tenancy.standing import Held, Number, overview
@@ -46,6 +48,7 @@ class Shares:
     """GPUs per tenant, by number."""
 
     whole = False
+    lends = False
 
     def __init__(self, cluster: Cluster, gpus: Mapping[str, int]) -> None:
         self.domains: Sequence[str] = tuple(gpus)
@@ -216,6 +219,21 @@ class Shares:
     def virtual(self, domain: int, allocation: Allocation) -> Allocation:
         """Views speak of the same nodes."""
         return allocation
+
+    def explain(self, job: Job, reason: Reason) -> Reason:
+        """Whose number is used up."""
+        name, left = self.domains[job.home], max(self.left(job.home), 0)
+        asked = job.spec.request.milli_gpus
+        own = f"{name} has {left / WHOLE:g} GPUs left of its own"
+        if reason.cause == "next" and job.id in self._fixed and asked > left:
+            text = f"{own}, and a job that cannot resume may not borrow"
+            return Reason("borrowing", text, (), f"{(asked - left) / WHOLE:g} more GPUs of its own")
+        if reason.cause == "next":
+            text = f"{own}, and what else is in use was borrowed before"
+            return Reason("borrowing", text, (), "more idle GPUs")
+        if reason.cause == "devices" and asked > left:
+            return reason._replace(text=f"{reason.text}, and {own}")
+        return reason
 
     def overview(self) -> Overview:
         """All tenants with their numbers, and all GPUs with who is on them."""

@@ -8,7 +8,8 @@ from typing import Any
 from dovetail.core.protocols import Bound
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Cluster
-from dovetail.model.job import JobSpec
+from dovetail.model.job import Job, JobSpec
+from dovetail.model.plan import Reason
 from dovetail.model.tenants import Overview
 
 
@@ -16,6 +17,7 @@ class Whole:
     """No tenancy: all jobs share one queue and all nodes."""
 
     whole = True
+    lends = False
     domains: Sequence[str] = ("",)
 
     def __init__(self, cluster: Cluster) -> None:
@@ -64,6 +66,10 @@ class Whole:
 
     def open(self, node: int) -> None:
         """Nothing beyond the physical cluster to keep."""
+
+    def explain(self, job: Job, reason: Reason) -> Reason:
+        """Nothing is anybody's."""
+        return reason
 
     def overview(self) -> Overview:
         """There are no tenants."""

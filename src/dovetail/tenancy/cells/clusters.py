@@ -17,9 +17,10 @@ from dovetail.core.protocols import Bound
 from dovetail.core.registry import nearest
 from dovetail.model.allocation import Allocation, Part, allocation_of
 from dovetail.model.cluster import Capabilities, Cluster, Node
-from dovetail.model.job import JobSpec
+from dovetail.model.job import Job, JobSpec
+from dovetail.model.plan import Reason
 from dovetail.model.tenants import Overview
-from dovetail.tenancy.cells import devices
+from dovetail.tenancy.cells import devices, reasons
 from dovetail.tenancy.cells.building import Estate
 from dovetail.tenancy.cells.cell import Physical, Virtual, leaves_of
 from dovetail.tenancy.cells.commands import Break, Repair
@@ -31,13 +32,13 @@ from dovetail.tenancy.paths import listed
 
 LENT = "lent"
 """The domain of jobs that run on what owners leave idle."""
-NO_HARDWARE = "healthy hardware for the tenant's cells is in use or kept for others"
 
 
 class VirtualClusters:
     """Tenants with cells, and lending between them."""
 
     whole = False
+    lends = True
 
     def __init__(self, cluster: Cluster, layout: Layout) -> None:
         self.cells = Cells(layout)
@@ -134,7 +135,7 @@ class VirtualClusters:
             placed = dict(zip(mine, self._physical_leaves(at), strict=True))
             fresh = {leaf: placed[leaf] for leaf in new}
         if fresh is None:
-            return NO_HARDWARE
+            return reasons.NO_HARDWARE
         found = known | fresh
         self._views[domain].take(allocation, closed_too=True)
         victims = self._make_room(list(fresh.values()))
@@ -266,6 +267,14 @@ class VirtualClusters:
                 at[node] = at.get(node, 0) | 1 << device
             parts += [part._replace(node=node, devices=mask) for node, mask in at.items()]
         return allocation._replace(parts=tuple(parts))
+
+    def explain(self, job: Job, reason: Reason) -> Reason:
+        """Whose cells are full, and with whom."""
+        if job.home != self._lent:
+            return reasons.of_owner(reason, self.domains[job.home], self.cells.bad_nodes)
+        owners = {number for number, held in self._held.items() if held[0] != self._lent}
+        used = sum(not owners.isdisjoint(jobs) for jobs in self._on.values())
+        return reasons.of_borrower(reason, sorted(owners), used, self.cluster.gpus)
 
     def overview(self) -> Overview:
         """All tenants with what they own, and all GPUs with who has them."""
