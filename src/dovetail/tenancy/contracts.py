@@ -18,6 +18,8 @@ from typing import Any
 from dovetail.core.registry import nearest
 from dovetail.model.errors import UserError
 
+LENT = "lent"
+"""What the domain is called in which jobs run on what owners leave idle."""
 KEYS = ("type", "nodes", "racks", "gpus")
 PEOPLE = ("users", "groups")
 
@@ -62,6 +64,8 @@ def contracts_in(text: str, path: str) -> tuple[Contract, ...]:
     found = _listed(path, text) if path.endswith(".csv") else _tables(path, text)
     seen: set[str] = set()
     for contract in found:
+        if contract.name == LENT:
+            raise UserError(f"{contract.where}no tenant may be called {LENT!r}: idle hardware is")
         if contract.name in seen:
             raise UserError(f"{contract.where}tenant {contract.name!r} is listed twice")
         seen.add(contract.name)

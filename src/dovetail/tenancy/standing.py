@@ -16,7 +16,7 @@ from dovetail.model.tenants import Estate, Overview, Patch, Use
 
 
 @dataclass
-class Held:
+class Taken:
     """What a job holds, and whether it is within its tenant's number."""
 
     domain: int
@@ -35,7 +35,7 @@ class Number:
     top: bool
 
 
-def overview(cluster: Cluster, numbers: Sequence[Number], held: Mapping[int, Held]) -> Overview:
+def overview(cluster: Cluster, numbers: Sequence[Number], held: Mapping[int, Taken]) -> Overview:
     """All tenants with their numbers, and all GPUs with who is on them."""
     unowned = cluster.gpus * WHOLE - sum(each.own for each in numbers if each.top)
     borrowed = sum(each.allocation.milli_gpus for each in held.values() if each.borrowed)
@@ -64,7 +64,7 @@ def _lent(numbers: Sequence[Number], borrowed: int) -> dict[str, int]:
     return lent
 
 
-def _patches(cluster: Cluster, names: Sequence[str], held: Mapping[int, Held]) -> Iterable[Patch]:
+def _patches(cluster: Cluster, names: Sequence[str], held: Mapping[int, Taken]) -> Iterable[Patch]:
     """Devices of a node that are alike, as one."""
     on: dict[tuple[int, int], list[int]] = {}
     for job, each in held.items():
