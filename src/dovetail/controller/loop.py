@@ -150,6 +150,7 @@ class Controller:
         now = self.time.now()
         self.performer.retry(now)
         self.forgetting.tend(now, self.roster.orphans)
+        self.journal.tend()
         entry = Entry(now, self.time.wall())
         intake = Intake(entry, self.scheduler, self.roster, self.under)
         self._hear(intake)
@@ -243,6 +244,7 @@ class Controller:
         finally:
             self._over = True
             self.forgetting.close()
+            self.journal.close()
             while self._asked:
                 self._asked.popleft()[1].set_exception(Unavailable(OVER))
 

@@ -27,7 +27,7 @@ from sqlalchemy.schema import CreateColumn
 
 from dovetail.model.errors import UserError
 
-VERSION = 3
+VERSION = 4
 """Raised with every change of the tables; `MIGRATIONS` says how to get there."""
 
 metadata = MetaData()
@@ -113,7 +113,18 @@ snapshots = Table(
     metadata,
     #: the last batch that is in it
     Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    #: everything but the jobs; those of version 2 have them here
     Column("state", Text, nullable=False),
+)
+
+snapshot_pieces = Table(
+    "snapshot_pieces",
+    metadata,
+    #: the snapshot they belong to; without its row they are nobody's
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    Column("place", Integer, primary_key=True, autoincrement=False),
+    #: some of the jobs
+    Column("jobs", Text, nullable=False),
 )
 
 attempts = Table(
@@ -170,12 +181,16 @@ def _to_2(connection: Connection) -> None:
         index.create(connection, checkfirst=True)
 
 
-def _to_3(connection: Connection) -> None:
+def _to_3(_: Connection) -> None:
+    """Snapshots in pieces: a table that is new has been made already."""
+
+
+def _to_4(connection: Connection) -> None:
     """What each domain wanted, where there are several."""
     _add_columns(connection, plans, "asked")
 
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3}
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3, 3: _to_4}
 """From a version to the next one: each changes the tables inside the same transaction."""
 
 

@@ -5,7 +5,6 @@ Cluster and views are not stored: they are rebuilt from what jobs and others hol
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any
 
 from dovetail.core import codec, holding
@@ -18,7 +17,7 @@ from dovetail.model.plan import Resume, Start
 
 def image(books: Books) -> dict[str, Any]:
     """Like `snapshot`, for forks in this process: jobs are copied and not spelled out."""
-    return {**_around(books), "jobs": [copy(job) for job in books.jobs.values()]}
+    return {**_around(books), "jobs": [job.twin() for job in books.jobs.values()]}
 
 
 def snapshot(books: Books) -> dict[str, Any]:
@@ -88,11 +87,7 @@ def restore(books: Books, state: dict[str, Any], anew: bool = False) -> None:
 
 def _job(stored: Job | dict[str, Any]) -> Job:
     """A job of our own: an image may be restored from again and again."""
-    if not isinstance(stored, Job):
-        return codec.job_from_plain(stored)
-    job = copy(stored)
-    job.lane = job.entry = None
-    return job
+    return stored.twin() if isinstance(stored, Job) else codec.job_from_plain(stored)
 
 
 def _introduce(books: Books, job: Job) -> None:
