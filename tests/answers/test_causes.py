@@ -98,7 +98,9 @@ fifo:skip=true                | BOX | 4&b!-1 2&a        | cells a=2,b=2; slow | 
 las                           | BOX | 2&b!-1 4&a        | cells a=4; slow | lent
 fifo:skip=true                | TWO | 8&b!-1 4&a        | cells a=4,b=4; slow | lent
 fifo:skip=true                | BOX | 1&a               | cells a=2,b=2; down | closed nodes
+fifo:skip=true                | BOX | 2&a               | cells a=2,b=2; others memory | hardware
 fifo:skip=true                | BOX | 2&a 2&a 1&a       | shares a=2,b=2 | devices
+fifo:skip=true                | BOX | 2&b 3&a           | shares a=2,b=2 | owners
 fifo:skip=true                | BOX | 2&a 1~&a          | shares a=2,b=2 | borrowing
 fifo:skip=true                | BOX | 2&a 2&a 1&b       | shares a=2,b=2; slow | lent
 fifo:skip=true                | BOX | 1                 | ended        | unknown
@@ -172,10 +174,11 @@ def before(extra: str) -> list[Event]:
         "others 4": Part(0, 0b1111),
         "others 3": Part(0, 0b0111),
         "others cpu": Part(0, 0, 14_000, 0),
+        "others memory": Part(0, 0, 0, 60 * 1024),
     }
-    if extra in held:
-        return [Held("somebody", allocation_of((held[extra],)))]
     what = extra.rpartition("; ")[2]
+    if what in held:
+        return [Held("somebody", allocation_of((held[what],)))]
     return {"drain": [NodeDraining(0)], "down": [NodeDown(0)]}.get(what, [])
 
 

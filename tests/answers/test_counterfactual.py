@@ -109,6 +109,8 @@ SHAPES = st.lists(
     max_size=8,
 )
 KINDS = [("fifo", ""), ("fifo:skip=true", ""), ("fair-share:skip=true", ""), ("las", "")]
+KINDS += [("fifo", "cells"), ("fifo:skip=true", "cells"), ("las", "cells")]
+KINDS += [("fifo:skip=true", "shares")]
 
 
 @pytest.mark.parametrize(("policy", "kind"), KINDS)

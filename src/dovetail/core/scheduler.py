@@ -93,6 +93,9 @@ class Scheduler(Books):
             done, self._evicted = self._evicted + done, []
         if planner.waiting:
             planner.settled()
+            if domain in self._again:
+                # What it did itself changed its view: it has not seen that yet.
+                planner.capacity_changed()
         self.wakes[domain] = planner.wake_at() if planner.timed else None
         return done
 

@@ -20,11 +20,10 @@ from dovetail.model.cluster import Cluster
 from dovetail.model.errors import UserError
 from dovetail.model.job import Job, JobSpec
 from dovetail.model.plan import Reason
-from dovetail.model.request import WHOLE
 from dovetail.model.tenants import Overview
 from dovetail.tenancy.contracts import LENT
 from dovetail.tenancy.paths import listed
-from dovetail.tenancy.standing import Number, Taken, overview
+from dovetail.tenancy.standing import Number, Taken, overview, worded
 
 HALF_LIFE = 7 * 86400.0
 """Seconds after which past use counts half."""
@@ -129,6 +128,8 @@ class Shares:
         for victim in victims:
             self._drop(victim)
             self._evicted.add(victim)
+            # It may have had more than is needed: everybody can have the rest.
+            self.touched.update(range(len(self.domains)))
         self._take(spec.id, Taken(domain, allocation, borrowed))
         self._show()
         return Bound(allocation, tuple(victims))
@@ -269,18 +270,9 @@ class Shares:
 
     def explain(self, job: Job, reason: Reason) -> Reason:
         """Whose number is used up."""
-        name, left = self.domains[job.home], max(self.left(job.home), 0)
-        asked = job.spec.request.milli_gpus
-        own = f"{name} has {left / WHOLE:g} GPUs left of its own"
-        if reason.cause == "next" and not job.spec.resumable and asked > left:
-            text = f"{own}, and a job that cannot resume may not borrow"
-            return Reason("borrowing", text, (), f"{(asked - left) / WHOLE:g} more GPUs of its own")
-        if reason.cause == "next":
-            text = f"{own}, and what else is in use was borrowed before"
-            return Reason("borrowing", text, (), "more idle GPUs")
-        if reason.cause == "devices" and asked > left:
-            return reason._replace(text=f"{reason.text}, and {own}")
-        return reason
+        name, asked = self.domains[job.home], job.spec.request.milli_gpus
+        others = [n for n, held in self._held.items() if held.domain != job.home]
+        return worded(reason, name, asked, max(self.left(job.home), 0), job.spec.resumable, others)
 
     def overview(self) -> Overview:
         """All tenants with their numbers, and all GPUs with who is on them."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from dovetail.model.plan import Reason
 
-NO_HARDWARE = "healthy hardware for the tenant's cells is in use or kept for others"
+NO_HARDWARE = "hardware for it is bad, in use by others, or kept for other tenants"
 SHORT = frozenset({"devices", "fragmentation", "cpu or memory", "impossible"})
 """Causes that count what is in a view."""
 
@@ -20,7 +20,7 @@ def of_owner(reason: Reason, tenant: str, bad: Iterable[str]) -> Reason:
     nodes = ", ".join(sorted(bad))
     if reason.cause == "next":
         # It fits in the view and still does not start: there was no hardware to bind.
-        unblock = f"{nodes} back in service" if nodes else "others letting go"
+        unblock = f"{nodes} back in service" if nodes else "others using less"
         return Reason("hardware", f"it fits in what {tenant} owns, but {NO_HARDWARE}", (), unblock)
     if reason.cause == "closed nodes":
         text = f"{reason.text}, of what {tenant} owns"
