@@ -411,6 +411,12 @@ class Scheduler(Books):
         """
         storing.restore(self, state, anew)
 
+    def take_over(self, other: Scheduler) -> None:
+        """Continue for a scheduler of other parts, with its jobs where they are."""
+        self.restore(other.image(), anew=True)
+        if type(self.predictor) is type(other.predictor):
+            self.predictor.restore(other.predictor.snapshot())
+
 
 def _wanted(action: Action) -> Action:
     """A recorded action as it was wanted: whom it had to wait for is found again."""

@@ -73,6 +73,8 @@ def restore(books: Books, state: dict[str, Any], anew: bool = False) -> None:
             _introduce(books, job)
         for planner in books.planners:
             planner.capacity_changed()
+        # All of them have something to look at, whenever they are asked.
+        books.wakes = [books.now] * len(books.planners)
     else:
         books.wakes = list(state["wakes"])
         at_home: list[list[Job]] = [[] for _ in books.planners]
