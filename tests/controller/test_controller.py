@@ -17,11 +17,21 @@ from dovetail.controller.commands import Cancel, Command, Drain, Hold, Release, 
 from dovetail.controller.finding import Filter
 from dovetail.controller.loop import Controller
 from dovetail.controller.parts import Parts, composer
-from dovetail.controller.reading import attempts, describe, history, listed, machines, submission_of
+from dovetail.controller.reading import (
+    attempts,
+    describe,
+    history,
+    listed,
+    machines,
+    places,
+    submission_of,
+)
 from dovetail.controller.replaying import first_difference
 from dovetail.controller.submission import Submission
 from dovetail.executors.fake import FakeExecutor
 from dovetail.executors.protocol import Advanced, Attempt, Launch, Saved
+from dovetail.model.allocation import Part, allocation_of
+from dovetail.model.cluster import Node
 from dovetail.model.errors import UserError
 from dovetail.model.job import JobSpec
 from dovetail.model.live import Progress
@@ -29,6 +39,15 @@ from dovetail.model.request import gang
 from dovetail.model.trace import TraceJob
 
 # ---- the life of a job -------------------------------------------------------------------------
+
+
+def test_replicas_on_one_node_are_one_place() -> None:
+    pieces = (Part(0, 0b1, 250, 10), Part(0, 0b100, 250, 10), Part(1, 0b1, 500, 20))
+    found = places(allocation_of(pieces), [Node("a", 4), Node("b", 4)])
+    assert [str(place) for place in found] == [
+        "a: GPU 0,2, 0.5 cores, 0.0195 GiB",
+        "b: GPU 0, 0.5 cores, 0.0195 GiB",
+    ]
 
 
 def test_a_job_runs_and_people_can_read_when(stage: Stage) -> None:
