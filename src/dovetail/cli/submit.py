@@ -30,7 +30,9 @@ def submit(
     memory: Annotated[str | None, typer.Option(help="Like 16G, or auto.")] = None,
     gpu_type: Annotated[str | None, typer.Option(help="Only GPUs of this type.")] = None,
     priority: Annotated[str | None, typer.Option(help="low, normal, high or a number.")] = None,
-    tenant: Annotated[str | None, typer.Option(help="Whose job it is, of several.")] = None,
+    tenant: Annotated[
+        str | None, typer.Option(help="Whose job it is, where you may choose.")
+    ] = None,
     borrow: Annotated[
         bool, typer.Option("--borrow", help="Run on what owners leave idle, until they want it.")
     ] = False,
