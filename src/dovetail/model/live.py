@@ -230,6 +230,8 @@ class About:
     running: int
     you: str
     role: str
+    #: a policy that only looks on; empty: there is none
+    shadow: str = ""
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,7 @@ async def about(person: Anyone, service: Served) -> About:
         controller.scheduler.running,
         person.name,
         str(person.role),
+        service.shadow.policy if service.shadow is not None else "",
     )
 
 

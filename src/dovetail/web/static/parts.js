@@ -49,6 +49,13 @@ export const heading = (title, ...more) =>
 
 export const empty = (sentence, ...more) => h("div", { class: "empty" }, h("p", { text: sentence }), ...more);
 
+/** A table: `columns` are [title, class], `rows` cells of which the first names the row. */
+export function table(label, columns, rows) {
+  return h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": label }, h("table", {},
+    h("thead", {}, h("tr", {}, columns.map(([title, kind]) => h("th", { scope: "col", class: kind ?? "", text: title })))),
+    h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((cell, index) => (index ? h("td", { class: columns[index][1] ?? "" }, cell) : h("th", { scope: "row" }, cell))))))));
+}
+
 /** A row of buttons of which one is chosen. */
 export function choice(label, options, chosen, pick) {
   const group = h("div", { class: "choice", role: "group", "aria-label": label });
