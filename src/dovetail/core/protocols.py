@@ -16,6 +16,7 @@ from dovetail.model.cluster import Cluster
 from dovetail.model.job import Job, JobSpec
 from dovetail.model.plan import Action, Reason
 from dovetail.model.request import WHOLE, Replica
+from dovetail.model.tenants import Overview
 
 
 @dataclass(slots=True)
@@ -168,6 +169,9 @@ class Tenancy(Protocol):
 
     def open(self, node: int) -> None:
         """A physical node takes work again."""
+
+    def overview(self) -> Overview:
+        """What each tenant owns, and who is on it; for people, not for decisions."""
 
     def validate(self) -> None:
         """Check that views and whatever else is kept are in order."""

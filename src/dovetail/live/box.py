@@ -30,6 +30,7 @@ from dovetail.model.live import (
 )
 from dovetail.model.review import Review
 from dovetail.model.shadow import ShadowReport
+from dovetail.model.tenants import Tenants
 from dovetail.model.what_if import Comparison
 from dovetail.model.why import Why
 
@@ -177,6 +178,10 @@ class Box(Closing):
     def nodes(self) -> list[Machine]:
         """All machines."""
         return [_value(Machine, each) for each in self._line.get("/nodes")]
+
+    def tenants(self) -> Tenants:
+        """What tenants own, who is on it, and what is lent to whom."""
+        return _value(Tenants, self._line.get("/tenants"))
 
     # ---- touching ----------------------------------------------------------------------------
 

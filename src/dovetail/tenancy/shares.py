@@ -10,7 +10,6 @@ others' jobs spread over all nodes, a tenant can own 8 GPUs and find no node wit
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dovetail.core.holding import occupy
@@ -20,6 +19,9 @@ from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Cluster
 from dovetail.model.errors import UserError
 from dovetail.model.job import JobSpec
+from dovetail.model.tenants import Overview
+from dovetail.tenancy.paths import listed
+from dovetail.tenancy.standing import Held, Number, overview
 
 HALF_LIFE = 7 * 86400.0
 """Seconds after which past use counts half."""
@@ -38,15 +40,6 @@ class Limited(Cluster):
             super().validate()
         finally:
             self.idle = shown
-
-
-@dataclass
-class Held:
-    """What a job holds, and whether it is within its tenant's number."""
-
-    domain: int
-    allocation: Allocation
-    borrowed: bool
 
 
 class Shares:
@@ -95,10 +88,7 @@ class Shares:
         """The tenant's own, by the longest path that is listed."""
         if not spec.resumable:
             self._fixed.add(spec.id)
-        path = spec.tenant
-        while path and path not in self._index:
-            path = path.rpartition("/")[0]
-        if path in self._index:
+        if path := listed(spec.tenant, self._index):
             return self._index[path]
         return f"no tenant is called {spec.tenant!r}{nearest(spec.tenant, list(self.domains))}"
 
@@ -226,6 +216,12 @@ class Shares:
     def virtual(self, domain: int, allocation: Allocation) -> Allocation:
         """Views speak of the same nodes."""
         return allocation
+
+    def overview(self) -> Overview:
+        """All tenants with their numbers, and all GPUs with who is on them."""
+        pairs = enumerate(zip(self.domains, self._own, self._used, strict=True))
+        numbers = [Number(*each, top=len(self._counts_for[at]) == 1) for at, each in pairs]
+        return overview(self._all, numbers, self._held)
 
     # ---- hardware ----------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from dovetail.core.protocols import Bound
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Cluster
 from dovetail.model.job import JobSpec
+from dovetail.model.tenants import Overview
 
 
 class Whole:
@@ -63,6 +64,10 @@ class Whole:
 
     def open(self, node: int) -> None:
         """Nothing beyond the physical cluster to keep."""
+
+    def overview(self) -> Overview:
+        """There are no tenants."""
+        return Overview()
 
     def validate(self) -> None:
         """The cluster is checked with the books."""

@@ -18,13 +18,16 @@ from dovetail.core.registry import nearest
 from dovetail.model.allocation import Allocation, Part, allocation_of
 from dovetail.model.cluster import Capabilities, Cluster, Node
 from dovetail.model.job import JobSpec
+from dovetail.model.tenants import Overview
 from dovetail.tenancy.cells import devices
 from dovetail.tenancy.cells.building import Estate
 from dovetail.tenancy.cells.cell import Physical, Virtual, leaves_of
 from dovetail.tenancy.cells.commands import Break, Repair
 from dovetail.tenancy.cells.layout import Layout
+from dovetail.tenancy.cells.overview import overview
 from dovetail.tenancy.cells.packing import Packing
 from dovetail.tenancy.cells.state import Cells
+from dovetail.tenancy.paths import listed
 
 LENT = "lent"
 """The domain of jobs that run on what owners leave idle."""
@@ -99,10 +102,8 @@ class VirtualClusters:
         """The tenant's own, by the longest path that has one; what is lent for low priorities."""
         if spec.priority < 0:
             return self._lent if spec.resumable else "what is lent is taken back: it must resume"
-        path = spec.tenant
-        while path and path not in self._index:
-            path = path.rpartition("/")[0]
-        if path in self._index and path != LENT:
+        path = listed(spec.tenant, self._index)
+        if path and path != LENT:
             return self._index[path]
         hint = nearest(spec.tenant, list(self.domains[:-1]))
         return f"no tenant is called {spec.tenant!r}{hint}"
@@ -265,6 +266,10 @@ class VirtualClusters:
                 at[node] = at.get(node, 0) | 1 << device
             parts += [part._replace(node=node, devices=mask) for node, mask in at.items()]
         return allocation._replace(parts=tuple(parts))
+
+    def overview(self) -> Overview:
+        """All tenants with what they own, and all GPUs with who has them."""
+        return overview(self.cells, self._on)
 
     # ---- hardware that is not there ----------------------------------------------------------
 
