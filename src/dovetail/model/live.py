@@ -232,6 +232,8 @@ class About:
     role: str
     #: a policy that only looks on; empty: there is none
     shadow: str = ""
+    #: how tenants own what there is: cells, shares, …; empty: there are none
+    tenants: str = ""
 
 
 @dataclass(frozen=True)

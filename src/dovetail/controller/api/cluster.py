@@ -53,6 +53,7 @@ async def about(person: Anyone, service: Served) -> About:
         person.name,
         str(person.role),
         service.shadow.policy if service.shadow is not None else "",
+        controller.scheduler.tenancy.overview().kind,
     )
 
 

@@ -9,6 +9,7 @@ const PAGES = [
   { path: "", title: "Cluster", load: () => import("./pages/cluster.js") },
   { path: "jobs", title: "Jobs", load: () => import("./pages/jobs.js") },
   { path: "users", title: "Users", load: () => import("./pages/users.js") },
+  { path: "tenants", title: "Tenants", load: () => import("./pages/tenants.js"), where: (about) => about.tenants },
   { path: "history", title: "History", load: () => import("./pages/history.js") },
   { path: "report", title: "Report", load: () => import("./pages/report.js") },
   { path: "what-if", title: "What if", load: () => import("./pages/what_if.js") },

@@ -13,6 +13,10 @@ export const badge = (state) => h("span", { class: `badge ${state}`, text: state
 export const person = (owner) =>
   h("span", { class: "person", title: owner }, h("i", { class: `dot hue-${store.hue(owner)}`, "aria-hidden": "true" }), h("span", { text: owner || "nobody" }));
 
+/** A tenant with a colour of its own. */
+export const tenant = (name) =>
+  h("span", { class: "person", title: name }, h("i", { class: `dot hue-${store.tenantHue(name)}`, "aria-hidden": "true" }), h("span", { text: name || "nobody" }));
+
 /** A bar: granted, and inside it what is used. */
 export function meter(label, whole, granted, used, said) {
   const share = (value) => `${whole ? Math.min(100, (100 * value) / whole) : 0}%`;
