@@ -55,7 +55,7 @@ export const empty = (sentence, ...more) => h("div", { class: "empty" }, h("p", 
 
 /** A table: `columns` are [title, class], `rows` cells of which the first names the row. */
 export function table(label, columns, rows) {
-  return h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": label }, h("table", {},
+  return h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": label, "data-key": label }, h("table", {},
     h("thead", {}, h("tr", {}, columns.map(([title, kind]) => h("th", { scope: "col", class: kind ?? "", text: title })))),
     h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((cell, index) => (index ? h("td", { class: columns[index][1] ?? "" }, cell) : h("th", { scope: "row" }, cell))))))));
 }

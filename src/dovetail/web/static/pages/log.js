@@ -11,7 +11,7 @@ const pause = () => new Promise((done) => setTimeout(done, 1000));
 /** Fills the element with a job's output until the signal ends it. */
 export function follow(element, job, signal) {
   const view = {
-    text: h("pre", { class: "output", tabindex: 0, "aria-label": "What the job wrote", hidden: true }),
+    text: h("pre", { class: "output", tabindex: 0, role: "region", "aria-label": "What the job wrote", hidden: true }),
     note: h("span", { class: "quiet", role: "status" }),
     stick: h("input", { type: "checkbox", id: "stick", checked: true }),
   };

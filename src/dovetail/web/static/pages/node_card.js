@@ -11,7 +11,7 @@ export function nodeCard(on, by) {
   const busy = on.devices.reduce((sum, held) => sum + held.reduce((part, [, share]) => part + share / 1000, 0), 0);
   const closed = node.state !== "open";
   return h("article", { class: `card node${closed ? " closed" : ""}` },
-    h("header", {}, h("h3", { title: node.name, text: node.name }), h("span", { class: "quiet", text: node.type }),
+    h("header", {}, h("h2", { title: node.name, text: node.name }), h("span", { class: "quiet", text: node.type }),
       closed ? h("span", { class: "badge failed", text: node.state }) : null,
       h("span", { class: "figure", text: node.gpus ? `${number(busy)} / ${node.gpus}` : "no GPUs" })),
     h("div", { class: "strip", style: { "--columns": Math.max(1, Math.min(node.gpus, 8)) } }, segments(on, by)),
