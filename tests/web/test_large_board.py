@@ -12,6 +12,18 @@ pytestmark = pytest.mark.real
 
 BUDGET = 2.0
 """Seconds until 5,000 jobs on 1,000 nodes are there."""
+STUCK = 0.3
+"""Seconds that a page may be deaf to whoever uses it, on a busy machine."""
+STORM = 4.0
+"""Seconds in which jobs come and go all the time."""
+
+WATCH = """() => {
+    window.tasks = [];
+    new PerformanceObserver((list) => {
+        for (const task of list.getEntries()) window.tasks.push(task.duration / 1000);
+    }).observe({ type: "longtask" });
+}"""
+"""Notes every task of the page that takes longer than 50 ms."""
 
 
 def test_five_thousand_jobs_on_a_thousand_nodes_are_there_in_time(look, large, tmp_path):
@@ -59,3 +71,32 @@ def test_the_map_of_many_nodes_is_walked_with_arrow_keys(look, large):
     assert card.inner_text() == first
     page.keyboard.press("End")
     page.locator(".chosen .badge", has_text="draining").wait_for()
+
+
+def _storm(box: Any, page: Any) -> int:
+    """Jobs come and go; how many did."""
+    until, made = time.monotonic() + STORM, list[int]()
+    while time.monotonic() < until:
+        task = {"command": ["train"], "gpus": 1, "name": "storm"}
+        made += [job for receipt in box.submit_all([task] * 20) for job in receipt.jobs]
+        box.cancel(made[len(made) // 2])
+        page.wait_for_timeout(50)
+    return len(made)
+
+
+def test_pages_stay_responsive_while_much_changes(look, large):
+    page = look(large)
+    page.locator("canvas").wait_for()
+    page.evaluate(WATCH)
+    for name, mark in {"": "canvas", "jobs": ".tr .badge", "jobs/100": ".steps li"}.items():
+        page.goto(f"{large.url}#/{name}")
+        page.locator(mark).first.wait_for()
+        page.wait_for_timeout(500)
+        page.evaluate("window.tasks.length = 0")
+        assert _storm(large.box, page) > 100
+        tasks = page.evaluate("window.tasks")
+        assert max(tasks, default=0.0) < STUCK, (name, tasks)
+        assert sum(tasks) < STORM / 5, (name, tasks)
+    page.goto(f"{large.url}#/jobs")
+    page.get_by_role("searchbox").fill("storm")
+    page.locator(".tr .name", has_text="storm").first.wait_for()

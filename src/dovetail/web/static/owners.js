@@ -5,6 +5,8 @@ import { throttled } from "./dom.js";
 import { store } from "./store.js";
 
 const PAUSE = 2000;
+/** Of a large cluster it is work to tell: the controller rests so many times as long as it took. */
+const REST = 25;
 
 /** What `GET /v1/tenants` said last; null: nobody asked, or there are no tenants. */
 let told = null;
@@ -24,14 +26,17 @@ function index(patches) {
 /** Calls with what is known, now and after every change, until the signal ends it. */
 export async function watch(call, signal) {
   if (!store.about.tenants) { told = null; by = new Map(); return; }
+  let took = 0;
   const ask = async () => {
+    const begun = performance.now();
     const answer = await get("tenants", {}, { signal });
     if (signal.aborted) return;
+    took = performance.now() - begun;
     told = answer;
     by = index(answer.patches);
     call(answer);
   };
-  const later = throttled(PAUSE, ask);
+  const later = throttled(() => Math.max(PAUSE, REST * took), ask);
   signal.addEventListener("abort", later.cancel);
   store.on(["jobs", "nodes"], later, signal);
   await ask();
