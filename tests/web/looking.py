@@ -59,6 +59,7 @@ class Looking:
         page = context.new_page()
         page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: self.said.append(f"error: {error}"))
+        page.on("request", lambda request: self._only(served, request.url))
         page.on("dialog", lambda dialog: self.said.append(f"dialog: {dialog.message}"))
         page.goto(served.url + at)
         page.fill("#token", served.token)
@@ -66,6 +67,11 @@ class Looking:
         page.wait_for_selector("header.top:not([hidden])")
         page.wait_for_selector(".link-state[data-state=live]")
         return page
+
+    def _only(self, served: Served, url: str) -> None:
+        """Everything comes from the controller itself."""
+        if not url.startswith(served.url):
+            self.said.append(f"asked elsewhere: {url}")
 
     def close(self) -> None:
         """Nobody looks any more."""

@@ -26,13 +26,18 @@ export async function show(root, signal) {
 /** What a user may hold at one time: their own quota, or everybody's. */
 function limit(quotas, owner) {
   const own = quotas.find(({ account }) => account === owner) ?? quotas.find(({ account }) => account === "*");
-  return own && own.gpus !== null ? number(own.gpus) : "–";
+  return own ? allowed(own) : "–";
+}
+
+function allowed({ gpus, cpu, memory }) {
+  const said = [[gpus, "GPUs"], [cpu, "cores"], [memory, "GiB"]].filter(([amount]) => amount !== null).map(([amount, unit]) => `${number(amount)} ${unit}`);
+  return said.join(", ") || "–";
 }
 
 /** Groups hold their quotas together. */
 function groups(quotas) {
   const named = quotas.filter(({ account }) => account.startsWith("group:"));
-  return named.length ? h("p", { class: "quiet" }, "Groups: ", named.map(({ account, gpus }) => `${account.slice(6)} ${gpus === null ? "–" : number(gpus)} GPUs`).join(", ")) : null;
+  return named.length ? h("p", { class: "quiet" }, "Together: ", named.map((quota) => `group ${quota.account.slice(6)} ${allowed(quota)}`).join("; ")) : null;
 }
 
 function shares(rows, quotas) {
