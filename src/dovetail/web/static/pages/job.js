@@ -55,13 +55,22 @@ export async function show(root, signal, reference) {
   await Promise.all([measure(), foresee().then(draw)]);
   if (mine()) follow(log, () => detail.job, signal);
   else log.append(h("h2", { text: "Log" }), h("p", { class: "quiet", text: "Its owner and admins see what it writes." }));
-  const later = throttled(500, async () => { stretches = await get(`jobs/${detail.job.id}/timeline`); await reload(); await measure(); });
+  const later = throttled(500, async () => {
+    const before = holding(stretches);
+    stretches = await get(`jobs/${detail.job.id}/timeline`);
+    // What was said of its state and of what it had counts no more.
+    if (holding(stretches) !== before) asked = 0;
+    await reload();
+    await measure();
+  });
   store.on(["jobs"], (touched) => { if (!touched || touched.has(detail.job.id)) later(); }, signal);
   store.on(["sample"], () => { if (!detail.job.ended) measure(); }, signal);
   // How far it is, and why it waits, change without a decision.
   const timer = setInterval(() => { if (!document.hidden && !detail.job.ended) reload(); }, 2000);
   signal.addEventListener("abort", () => { later.cancel(); clearInterval(timer); });
 }
+
+const holding = (stretches) => JSON.stringify([stretches.at(-1)?.state, stretches.at(-1)?.places]);
 
 function title(job, mine, reload) {
   const deed = (verb, text, question, danger) => h("button", {

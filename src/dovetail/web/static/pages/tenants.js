@@ -39,7 +39,7 @@ function estate(owner, told) {
   const name = owner?.name ?? "";
   const patches = told.patches.filter((each) => each.tenant === name);
   const title = owner ? tenant(name) : told.kind === "shares" ? "Idle or borrowed" : "Nobody's";
-  const may = owner && [...owner.users, ...owner.groups.map((each) => `group ${each}`)].join(", ");
+  const may = owner && [...owner.users.map((each) => (each === "*" ? "everybody" : each)), ...owner.groups.map((each) => `group ${each}`)].join(", ");
   return h("section", { class: "card estate", "aria-label": name || "Nobody's" },
     h("header", {}, h("h2", {}, title), owner ? h("span", { class: "quiet", text: `${number(owner.used)} of ${counted(owner.gpus, "GPU")} used${owner.lent ? `, ${number(owner.lent)} lent` : ""}${owner.borrowed ? `; borrows ${number(owner.borrowed)}` : ""}` }) : null,
       owner ? h("span", { class: "quiet right", text: `${count(owner.running)} running, ${count(owner.waiting)} waiting` }) : null),

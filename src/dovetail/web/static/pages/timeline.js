@@ -41,9 +41,10 @@ function piece(now, before, after, runs, to) {
   const changed = resized ? difference(before.places, now.places) : "";
   const again = now.attempt > 1 && !resized && now.places.length ? `, attempt ${now.attempt},` : "";
   const held = resized ? (changed && `now with ${changed}`) : now.places.map(placed).join(" + ");
+  const called = now.state === "starting" && !now.places.length;
   return {
-    kind: failed && now.state === "running" ? "failed" : now.state, from: now.since, to: now.until ?? to, resized: resized && before.state === now.state,
-    text: (VERBS[now.state] ?? now.state) + again, more: [held, outcome].filter(Boolean).join(" — "),
+    kind: failed && now.state === "running" ? "failed" : called ? "waiting" : now.state, from: now.since, to: now.until ?? to, resized: resized && before.state === now.state,
+    text: called ? "waits for others to leave its GPUs" : (VERBS[now.state] ?? now.state) + again, more: [held, outcome].filter(Boolean).join(" — "),
   };
 }
 
