@@ -24,7 +24,8 @@ from svg import Drawing, Panel
 from dovetail.metrics.columns import columns, sample
 from dovetail.metrics.records import Run
 from dovetail.metrics.summary import summarise
-from dovetail.report.drawing import Plot, axis, figure
+from dovetail.report.axes import axis, figure
+from dovetail.report.drawing import Plot
 from dovetail.report.page import notices, page, plot_figure
 from dovetail.simulator.experiment import Replay, grid
 

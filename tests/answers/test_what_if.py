@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hosting import Hosted, until
 
 from dovetail.answers.what_if import compare, resized, setting
+from dovetail.live import Box
 from dovetail.model.errors import UserError
+from dovetail.model.what_if import BOUNDS, SAME
 from dovetail.simulator.experiment import Replay
 from dovetail.simulator.spec import parse_cluster
 from dovetail.traces.loader import load
@@ -37,6 +41,21 @@ def test_both_replays_are_the_simulators_own() -> None:
     assert answer.sooner + answer.later + answer.same == 480
     assert answer.before.waits[0] <= answer.before.waits[50] <= answer.before.waits[100]
     assert max(answer.before.busy) <= 60
+
+
+def test_who_gains_and_who_loses_adds_up() -> None:
+    answer = asked("srtf")
+    half = len(BOUNDS)
+    assert sum(answer.changes) == 480
+    assert sum(answer.changes[:half]) == answer.sooner and answer.changes[half] == answer.same
+    assert sum(answer.changes[half + 1 :]) == answer.later
+    assert answer.delays[0] < 0 < answer.delays[-1]
+    assert list(answer.delays) == sorted(answer.delays)
+    assert sum(each.jobs for each in answer.sizes) == 480
+    weighted = sum(each.jobs * each.before for each in answer.sizes) / 480
+    assert weighted == pytest.approx(answer.before.mean_jct)
+    sooner = sum(after - before < -SAME for before, after in answer.pairs)
+    assert len(answer.pairs) == 480 and sooner == pytest.approx(answer.sooner, abs=1)
 
 
 def test_nothing_changes_where_nothing_is_different() -> None:
@@ -70,8 +89,30 @@ def test_the_command_answers_for_a_trace(dovetail: Callable[..., Any]) -> None:
     assert told.code == 0, told.err
     assert "Instead: srtf on 60 GPUs." in told.out
     assert all(len(line) <= 80 for line in told.out.splitlines())
+    assert "1 h to 1 d sooner ████" in told.out
     found = json.loads(dovetail(*words, "--json").out)
     assert found["after"]["jobs"] == 480
+
+
+def test_a_page_is_written_where_it_can_be(
+    dovetail: Callable[..., Any], tmp_path: Path, host: Hosted, box: Box
+) -> None:
+    """Of a trace, and of what a controller has seen."""
+    file = tmp_path / "page.html"
+    of_trace = ("what-if", TRACE, "--cluster", CLUSTER, "--gpus", "120")
+    told = dovetail(*of_trace, "--html", file)
+    assert told.code == 0 and told.out.splitlines()[-1] == f"With plots: {file}"
+    assert "fifo on 120 GPUs" in file.read_text()
+    assert dovetail(*of_trace, "--html", "-").out.startswith("<!doctype html>")
+    refused = dovetail(*of_trace, "--html", tmp_path / "no" / "page.html")
+    assert (refused.code, refused.out) == (2, "") and "Cannot write" in refused.err
+    box.submit(["sleep", "0.2"], gpus=4, name="first")
+    box.submit(["sleep", "0.2"], gpus=4, name="second")
+    until(lambda: box.show(2).job.state == "done")
+    mine = tmp_path / "mine.html"
+    live = ("what-if", "--gpus", "8", "--data-dir", host.folder)
+    assert dovetail(*live, "--html", mine).code == 0
+    assert "on 8 GPUs" in mine.read_text()
 
 
 @pytest.mark.parametrize(

@@ -298,7 +298,7 @@ def test_old_batches_are_forgotten_beyond_the_limit_and_replays_still_work(tmp_p
     journal = controller.journal
     first = next(journal.recorded(0)).sequence
     assert 1 < first <= journal.sequence - 19
-    assert len(journal.snapshots()) < 10
+    assert len(journal.snapshots.numbers()) < 10
     assert first_difference(journal, site.make) is None
     site.close()
     controller = site.open()
@@ -380,7 +380,7 @@ def test_the_live_loop_answers_when_it_is_on_disk(tmp_path: Path) -> None:
         return [number for each in ids for number in each.jobs]
 
     assert sorted(asyncio.run(live())) == list(range(1, 9))
-    assert controller.journal.snapshots() == [controller.journal.sequence]
+    assert controller.journal.snapshots.numbers() == [controller.journal.sequence]
     site.close()
 
 

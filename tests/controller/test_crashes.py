@@ -32,12 +32,12 @@ def killings(kind: str, folder: Path, *more: str) -> dict[str, int]:
 
 
 def test_without_any_crash_the_life_has_everything_in_it(tmp_path: Path) -> None:
-    assert crashing.live(tmp_path, None, 0) == 247
+    assert crashing.live(tmp_path, None, 0) == 323
 
 
-def test_a_kill_at_any_of_247_points_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
+def test_a_kill_at_any_of_323_points_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
     found = killings("fake", tmp_path)
-    assert found["killed"] == found["points"] == found["whole"] == 247
+    assert found["killed"] == found["points"] == found["whole"] == 323
 
 
 def test_kill_after_kill_gets_there_too(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def url(server: str) -> str:
 
 def test_a_kill_loses_nothing_on_postgresql(url: str, tmp_path: Path) -> None:
     found = killings("fake", tmp_path, "--url", url, "--every", "20")
-    assert found["killed"] == found["points"] == 13
+    assert found["killed"] == found["points"] == 17
 
 
 def test_kill_after_kill_on_postgresql(url: str, tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_records_of_an_older_program_are_taken_over(stage: Stage) -> None:
     stage.site.close()
     with sqlite3.connect(stage.site.folder / "dovetail.db") as connection:
         connection.execute("DROP TABLE steps")
-        connection.execute("UPDATE meta SET value = '2' WHERE key = 'schema'")
+        connection.execute("UPDATE meta SET value = '4' WHERE key = 'schema'")
     connection.close()
     stage.controller = stage.site.open()
     # When it was starting is not on record there; what it held is.

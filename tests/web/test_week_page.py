@@ -37,7 +37,7 @@ def week() -> str:
         cause = CAUSES[state] if over else USEFUL
         lost = 0.0 if cause == USEFUL else length
         runs.append(Held(number, gpus, start, min(end, BEGIN + WEEK), cause, lost))
-    return html_week(review(jobs, runs, BEGIN, BEGIN + WEEK, 16, "shared", lambda job: ""))
+    return html_week(review(jobs, runs, BEGIN, BEGIN + WEEK, 16, "shared"))
 
 
 @pytest.mark.real

@@ -6,27 +6,27 @@ from, a controller's past or a trace, is not known here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.metrics.records import OUTCOMES, Run
+from dovetail.metrics.review import SIZE_NAMES, size_name
 from dovetail.model.cluster import Cluster, Node
 from dovetail.model.errors import UserError
+from dovetail.model.request import WHOLE
 from dovetail.model.trace import Trace, TraceJob
-from dovetail.model.what_if import STEPS, Comparison, Outcome, Shift
+from dovetail.model.what_if import BOUNDS, SAME, STEPS, Comparison, Outcome, Shift
 from dovetail.simulator.experiment import Replay, replay
 from dovetail.simulator.spec import ClusterSpec
 
 POINTS = 240
 """Of what is drawn over time."""
 
-SAME = 60.0
-"""Seconds sooner or later that nobody notices."""
-
 MOST_SHIFTS = 20
+MOST_PAIRS = 1000
 Floats = NDArray[np.float64]
 
 
@@ -53,26 +53,45 @@ def compare(
         raise UserError("no job on record can be replayed; ask again when some have ended")
     one, other = _Told(before, _run(before, jobs)), _Told(after, _run(after, jobs))
     begin = min(job.spec.submit for job in jobs)
-    step = max(one.last, other.last, begin + 1.0) - begin
-    step = step / POINTS
-    gains = one.jcts - other.jcts
-    both = ~np.isnan(gains)
-    unfinished = int((~both).sum())
+    step = (max(one.last, other.last, begin + 1.0) - begin) / POINTS
+    ordered = sorted(jobs, key=lambda job: job.spec.id)
+    delays = other.jcts - one.jcts
+    both = ~np.isnan(delays)
     said = list(notices)
-    if unfinished:
+    if unfinished := int((~both).sum()):
         said.append(f"{unfinished} jobs end in only one of the replays, or in none")
+    counts = _counts(delays[both])
+    half = len(BOUNDS)
     return Comparison(
         one.outcome(begin, step),
         other.outcome(begin, step),
         origin + begin,
         step,
-        int((gains[both] > SAME).sum()),
-        int((gains[both] < -SAME).sum()),
-        int((np.abs(gains[both]) <= SAME).sum()),
-        _users(jobs, one, other),
-        _most(jobs, one, other),
+        sum(counts[:half]),
+        sum(counts[half + 1 :]),
+        counts[half],
+        _users(ordered, one, other),
+        _sizes(ordered, one, other),
+        _most(ordered, one, other),
+        counts,
+        _spread(delays),
+        _pairs(one.jcts[both], other.jcts[both]),
         tuple(said),
     )
+
+
+def _counts(delays: Floats) -> tuple[int, ...]:
+    """Jobs by how much sooner or later they end."""
+    size = np.searchsorted(BOUNDS, np.abs(delays), side="left")
+    place = len(BOUNDS) + np.where(delays < 0, -size, size)
+    return tuple(np.bincount(place, minlength=2 * len(BOUNDS) + 1).tolist())
+
+
+def _pairs(before: Floats, after: Floats) -> tuple[tuple[float, float], ...]:
+    """Every so-manieth job, so that no kind of them is favoured."""
+    every = max(1, -(-len(before) // MOST_PAIRS))
+    rounded = (each[::every].round(1).tolist() for each in (before, after))
+    return tuple(zip(*rounded, strict=True))
 
 
 def setting(settings: Replay, cluster: Cluster, speed: float = 1.0) -> Setting:
@@ -174,32 +193,44 @@ def _sampled(run: Run, times: Floats, column: str, unit: float) -> tuple[float, 
     return tuple(float(values[place]) / unit if place >= 0 else 0.0 for place in at)
 
 
+def _groups(
+    jobs: Sequence[TraceJob], one: _Told, other: _Told, name: Callable[[TraceJob], str]
+) -> dict[str, list[int]]:
+    """The places of jobs that end in both replays, by name."""
+    places: dict[str, list[int]] = {}
+    for place, job in enumerate(jobs):
+        if not np.isnan(one.jcts[place] + other.jcts[place]):
+            places.setdefault(name(job), []).append(place)
+    return places
+
+
 def _users(jobs: Sequence[TraceJob], one: _Told, other: _Told) -> tuple[Shift, ...]:
     """By user, the largest gain in GPU-weighted time first."""
-    places: dict[str, list[int]] = {}
-    ordered = sorted(jobs, key=lambda job: job.spec.id)
-    for place, job in enumerate(ordered):
-        if not np.isnan(one.jcts[place] + other.jcts[place]):
-            places.setdefault(job.spec.user or job.spec.tenant or "?", []).append(place)
-    shifts = {name: _shift(name, found, one, other) for name, found in places.items()}
+    places = _groups(jobs, one, other, lambda job: job.spec.user or job.spec.tenant or "?")
 
     def gain(name: str) -> float:
         each = one.jcts[places[name]] - other.jcts[places[name]]
-        weights = [ordered[place].spec.request.milli_gpus for place in places[name]]
+        weights = [jobs[place].spec.request.milli_gpus for place in places[name]]
         return float(np.dot(each, weights))
 
-    return tuple(shifts[name] for name in sorted(shifts, key=lambda name: (-gain(name), name)))
+    ranked = sorted(places, key=lambda name: (-gain(name), name))
+    return tuple(_shift(name, places[name], one, other) for name in ranked)
+
+
+def _sizes(jobs: Sequence[TraceJob], one: _Told, other: _Told) -> tuple[Shift, ...]:
+    """By GPUs asked for, the smallest first."""
+    places = _groups(jobs, one, other, lambda job: size_name(job.spec.request.milli_gpus / WHOLE))
+    return tuple(_shift(name, places[name], one, other) for name in SIZE_NAMES if name in places)
 
 
 def _most(jobs: Sequence[TraceJob], one: _Told, other: _Told) -> tuple[Shift, ...]:
     """The jobs that change most, those that gain first."""
-    ordered = sorted(jobs, key=lambda job: job.spec.id)
     gains = np.nan_to_num(one.jcts - other.jcts)
     ranked = [int(place) for place in np.argsort(-gains, kind="stable")]
     half = MOST_SHIFTS // 2
     chosen = [place for place in ranked[:half] if gains[place] > SAME]
     chosen += [place for place in ranked[-half:] if gains[place] < -SAME]
-    return tuple(_shift(ordered[place].spec.name, [place], one, other) for place in chosen)
+    return tuple(_shift(jobs[place].spec.name, [place], one, other) for place in chosen)
 
 
 def _shift(name: str, places: list[int], one: _Told, other: _Told) -> Shift:

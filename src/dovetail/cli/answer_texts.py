@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dovetail.cli.job_tables import moment, plain_table, text
 from dovetail.model.live import Estimate, Range
 from dovetail.model.shadow import Difference, ShadowReport
-from dovetail.model.what_if import Comparison, Outcome, Shift
+from dovetail.model.what_if import Comparison, Shift
 from dovetail.model.why import Instead, Why
+from dovetail.report.comparing import ROWS, bands, headline
 from dovetail.report.words import compact, duration, percent
 
 if TYPE_CHECKING:  # for speed: a command that prints no table does not load rich
     from rich.console import RenderableType
 
 WIDTH = 80
+BAR = 36
+MOST_SHIFTS = 5
 
 
 def why_lines(answer: Why) -> list[str]:
@@ -78,27 +80,38 @@ def comparison_tables(answer: Comparison) -> list[RenderableType]:
     table = plain_table("", "as it was", "instead")
     for name, show in ROWS.items():
         table.add_row(name, text(show(answer.before)), text(show(answer.after)))
-    counted = f"{answer.sooner:,} jobs end sooner, {answer.later:,} later, {answer.same:,} the same"
+    lead = f"As it was: {answer.before.label}. Instead: {answer.after.label}."
     shown: list[RenderableType] = [
-        text(f"As it was: {answer.before.label}. Instead: {answer.after.label}."),
+        *map(text, textwrap.wrap(lead, WIDTH)),
         table,
-        text(counted),
+        *map(text, textwrap.wrap(headline(answer), WIDTH)),
     ]
-    if answer.users:
-        shown += [text(""), _shifts("user", answer.users[:15])]
+    if answer.sooner or answer.later:
+        shown += [text(""), *map(text, _bars(answer))]
+    if len(answer.users) > 1:
+        shown.append(_shifts("user", answer.users[:15]))
+    if len(answer.sizes) > 1:
+        shown.append(_shifts("size", answer.sizes))
     if answer.jobs:
-        shown += [text(""), _shifts("job", answer.jobs)]
+        shown.append(_jobs(answer.jobs))
     return [*shown, *(text(f"! {notice}", "yellow") for notice in answer.notices)]
 
 
-ROWS: dict[str, Callable[[Outcome], str]] = {
-    "jobs that end": lambda told: f"{told.jobs:,}",
-    "mean completion": lambda told: duration(told.mean_jct),
-    "mean wait": lambda told: duration(told.mean_wait),
-    "GPU use": lambda told: percent(told.utilisation),
-    "preemptions": lambda told: f"{told.preemptions:,}",
-    "makespan": lambda told: duration(told.makespan),
-}
+def _bars(answer: Comparison) -> list[str]:
+    """How many jobs end how much sooner or later, a bar for each."""
+    most, total = max(answer.changes), sum(answer.changes)
+    lines = []
+    for name, jobs in _between(list(zip(bands(), answer.changes, strict=True))):
+        bar = "█" * -(-jobs * BAR // most)
+        share = percent(jobs / total)
+        lines.append(f" {name:>22} {bar:<{BAR}} {jobs:>7,}  {share:>7}")
+    return lines
+
+
+def _between(counts: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Without the ends in which there is nobody."""
+    some = [place for place, (_, jobs) in enumerate(counts) if jobs]
+    return counts[some[0] : some[-1] + 1]
 
 
 def _shifts(what: str, shifts: tuple[Shift, ...]) -> RenderableType:
@@ -106,6 +119,17 @@ def _shifts(what: str, shifts: tuple[Shift, ...]) -> RenderableType:
     for each in shifts:
         times = (each.before, each.after, each.wait_before, each.wait_after)
         table.add_row(text(each.name), f"{each.jobs:,}", *(compact(time) for time in times))
+    return table
+
+
+def _jobs(shifts: tuple[Shift, ...]) -> RenderableType:
+    """The few that gain most, then the few that lose most."""
+    gain = [each for each in shifts if each.after < each.before]
+    lose = [each for each in shifts if each.after > each.before]
+    table = plain_table("jobs that change most", "completion", "instead", "wait", "instead")
+    for each in [*gain[:MOST_SHIFTS], *lose[-MOST_SHIFTS:]]:
+        times = (each.before, each.after, each.wait_before, each.wait_after)
+        table.add_row(text(each.name), *(compact(time) for time in times))
     return table
 
 

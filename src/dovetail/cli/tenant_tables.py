@@ -6,7 +6,18 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from dovetail.cli.job_tables import plain_table, text
-from dovetail.model.tenants import Estate, Loan, Overview, Patch, Tenant, Tenants, Use
+from dovetail.model.tenants import (
+    Affected,
+    Change,
+    Estate,
+    Loan,
+    Overview,
+    Patch,
+    Shift,
+    Tenant,
+    Tenants,
+    Use,
+)
 from dovetail.report.words import compact, duration
 
 if TYPE_CHECKING:  # for speed: a command that prints no table does not load rich
@@ -42,6 +53,44 @@ def tenants_tables(found: Tenants, now: float) -> list[RenderableType]:
         shown.append(_loans(found.loans, now))
     shown.append(_nodes(found.patches))
     return shown
+
+
+def change_tables(change: Change) -> list[RenderableType]:
+    """Who gains and who loses, and which jobs that concerns."""
+    verb = "is now" if change.applied else "would be"
+    head = f"Who owns what {verb} by {change.after}." if change.after else "Nobody owns anything."
+    shown: list[RenderableType] = [text(head)]
+    if change.tenants:
+        shown.append(_shifts(change.tenants))
+    elif change.before == change.after:
+        shown.append(text("No tenant gains or loses anything."))
+    if change.jobs:
+        shown.append(_affected(change.jobs))
+    others = f"{change.running} run" if change.running != 1 else "1 runs"
+    shown.append(text(f"No job is stopped: {others}." if change.running else "No job runs."))
+    if not change.applied:
+        shown.append(text("Nothing was changed: this was a dry run."))
+    return shown
+
+
+def _shifts(shifts: Iterable[Shift]) -> Table:
+    table = plain_table("tenant", "GPUs before", "after", "cells")
+    table.columns[1].justify = table.columns[2].justify = "right"
+    for each in shifts:
+        amounts = (f"{each.before:g}", f"{each.after:g}")
+        table.add_row(text(each.name), *amounts, text(", ".join(each.cells)))
+    return table
+
+
+def _affected(jobs: Iterable[Affected]) -> Table:
+    table = plain_table("job", "name", "user", "tenant", "state", "from then on")
+    for column in table.columns[:5]:
+        column.no_wrap = True
+    table.columns[1].max_width, table.columns[2].max_width = 16, 10
+    for each in jobs:
+        row = (str(each.job), each.name, each.user, each.tenant, each.state, each.becomes)
+        table.add_row(*map(text, row))
+    return table
 
 
 def _owners(found: Tenants) -> Table:
@@ -92,7 +141,8 @@ def _back(loan: Loan) -> str:
     """When its owner has it again."""
     if loan.back_in is None:
         return "when wanted"
-    return f"in {duration(loan.back_in)}, for job {loan.wanted_by}"
+    wanted = "" if loan.wanted_by is None else f", for job {loan.wanted_by}"
+    return f"in {duration(loan.back_in)}{wanted}"
 
 
 def _nodes(patches: Iterable[Patch]) -> Table:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dovetail.cli.jobs import moment
+from dovetail.cli.output import check_writable, is_stdout, write
 from dovetail.cli.talking import AsJson, DataDir, box, console, print_json
 from dovetail.model.errors import UserError
 
@@ -76,22 +77,39 @@ def what_if(
     since: Annotated[str | None, typer.Option(help="Only jobs of the last 7d, say.")] = None,
     cluster: Annotated[str | None, typer.Option(help="Of a trace: NxG, or a file.")] = None,
     present: Annotated[str, typer.Option(help="Of a trace: the policy as it is.")] = "fifo",
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page with plots; it opens offline.")
+    ] = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Replay what was, with another policy, size, type of GPU or quotas."""
-    from dovetail.cli.answer_texts import comparison_tables  # noqa: PLC0415
-
     different = Different(policy, gpus, gpu_speed, quotas)
     different.check()
+    check_writable(html)
     if trace is None:
         answer = different.live(data_dir, since)
     else:
         answer = different.trace(trace, cluster, present)
+    _tell(answer, html, as_json)
+
+
+def _tell(answer: Comparison, html: Path | None, as_json: bool) -> None:
+    """In the terminal, as JSON, and as a page; a page on standard output stands there alone."""
+    if html is not None:
+        from dovetail.report.what_if import html_what_if  # noqa: PLC0415
+
+        write(html, html_what_if(answer))
+    if is_stdout(html):
+        return
     if as_json:
         print_json(answer)
-    else:
-        console().print(*comparison_tables(answer), sep="\n")
+        return
+    from dovetail.cli.answer_texts import comparison_tables  # noqa: PLC0415
+
+    console().print(*comparison_tables(answer), sep="\n")
+    if html is not None:
+        typer.echo(f"With plots: {html}")
 
 
 def quota_sizes(text: str | None) -> dict[str, float] | None:

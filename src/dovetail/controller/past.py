@@ -6,16 +6,20 @@ believed. Lengths on other CPU and memory are not known.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 
 from dovetail.answers.what_if import Setting, compare, resized, setting
 from dovetail.controller import schema, submission
 from dovetail.controller.loop import Controller
+from dovetail.controller.paging import paged
 from dovetail.controller.parts import Parts
-from dovetail.core.scheduler import Scheduler
+from dovetail.controller.store import Row
 from dovetail.model.cluster import Cluster
 from dovetail.model.job import JobSpec
 from dovetail.model.quota import read_quotas
@@ -27,11 +31,13 @@ MOST_JOBS = 50_000
 """The latest ones; more would keep whoever asks waiting."""
 
 MOMENT = 0.001
+UNKNOWN = 3600.0
+"""Seconds that a job is taken to run of which nothing is believed."""
 
 
 @dataclass(frozen=True)
 class Past:
-    """What is replayed, read in the controller's own thread; the rest may be done in another."""
+    """What is replayed."""
 
     jobs: tuple[TraceJob, ...]
     #: wall time of second 0
@@ -67,46 +73,63 @@ class Past:
         return setting(settings, cluster, speed)
 
 
-def past(controller: Controller, parts: Parts, since: float = 0.0) -> Past:
-    """The jobs on record since a moment of wall time, the latest of them if there are many."""
+async def past(controller: Controller, parts: Parts, since: float = 0.0) -> Past:
+    """The jobs on record since a moment of wall time, the latest of them if there are many.
+
+    Rows are read a page at a time and understood in another thread: decisions do not wait.
+    """
+    rows = await paged(controller.journal.store, lambda last: _jobs(since, last), MOST_JOBS)
+    scheduler = controller.scheduler
+    expected = {number: job.expected for number, job in scheduler.jobs.items()}
+    cluster = Cluster(scheduler.cluster.nodes)
+    return await asyncio.to_thread(_past, rows, expected, parts, cluster)
+
+
+def _jobs(since: float, last: Row | None) -> Select[Any]:
     jobs = schema.jobs
     wanted = select(jobs).where(jobs.c.submitted >= since, jobs.c.state != "rejected")
-    rows = controller.journal.store.rows(wanted.order_by(jobs.c.id.desc()).limit(MOST_JOBS))
+    wanted = wanted.order_by(jobs.c.id.desc())
+    return wanted if last is None else wanted.where(jobs.c.id < last["id"])
+
+
+def _past(
+    rows: Sequence[Row], expected: Mapping[int, float], parts: Parts, cluster: Cluster
+) -> Past:
+    """Rows, the latest first, as jobs."""
     found: list[TraceJob] = []
     believed = unrun = 0
     for row in reversed(rows):
-        asked = submission.read(row["submission"], "{}")
-        work = float(row["ran"] or 0.0)
-        if row["ended"] is None:
-            work = _believed(controller.scheduler, int(row["id"]), work)
-            believed += 1
-        elif row["started"] is None:
+        if row["ended"] is not None and row["started"] is None:
             unrun += 1
             continue
-        # What ends before it was confirmed to run has run all the same.
-        work = work or max(float(row["ended"]) - float(row["started"]), MOMENT)
+        believed += row["ended"] is None
+        asked = submission.read(row["submission"], "{}")
         spec = asked.spec(len(found), float(row["submitted"]))
-        found.append(TraceJob(spec._replace(name=f"{row['id']} {row['name']}", retries=0), work))
+        named = spec._replace(name=f"{row['id']} {row['name']}", retries=0)
+        found.append(TraceJob(named, _work(row, expected)))
     notices = []
     if believed:
         notices.append(f"{believed} jobs have not ended: they are taken to run as believed")
     if unrun:
         notices.append(f"{unrun} jobs that never ran are left out")
-    if len(rows) == MOST_JOBS:
+    if len(rows) >= MOST_JOBS:
         notices.append(f"only the latest {MOST_JOBS:,} jobs are replayed")
     first = min((job.spec.submit for job in found), default=0.0)
     moved = tuple(job._replace(spec=_begins(job, first)) for job in found)
-    cluster = Cluster(controller.scheduler.cluster.nodes)
     return Past(moved, first, tuple(notices), parts, cluster)
+
+
+def _work(row: Row, expected: Mapping[int, float]) -> float:
+    """Seconds that a job ran for; of one that has not ended, what is believed."""
+    ran = float(row["ran"] or 0.0)
+    if row["ended"] is None:
+        length = expected.get(int(row["id"]), UNKNOWN)
+        return max(length if isfinite(length) else UNKNOWN, ran, 1.0)
+    # What ends before it was confirmed to run has run all the same.
+    return ran or max(float(row["ended"]) - float(row["started"]), MOMENT)
 
 
 def _begins(job: TraceJob, first: float) -> JobSpec:
     spec = job.spec
     deadline = None if spec.deadline is None else spec.deadline - first
     return spec._replace(submit=spec.submit - first, deadline=deadline)
-
-
-def _believed(scheduler: Scheduler, number: int, ran: float) -> float:
-    job = scheduler.jobs.get(number)
-    expected = job.expected if job is not None and isfinite(job.expected) else 3600.0
-    return max(expected, ran, 1.0)

@@ -7,14 +7,17 @@ up or cannot resume, and the time of a restart if it was stopped and can.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import or_, select, tuple_
+from sqlalchemy import Select, or_, select, tuple_
 
 from dovetail.controller import schema, submission
 from dovetail.controller.loop import Controller
+from dovetail.controller.paging import paged
 from dovetail.controller.parts import Parts
-from dovetail.controller.usage import SOME, amounts
+from dovetail.controller.store import Row
+from dovetail.controller.usage import amounts
 from dovetail.metrics.review import CANCELLED, FAILED, STOPPED, USEFUL, Asked, Held, review
 from dovetail.model.request import WHOLE
 from dovetail.model.review import Review
@@ -22,71 +25,66 @@ from dovetail.model.review import Review
 MOST_JOBS = 100_000
 """The latest ones."""
 
-Row = Any
-
 
 async def reviewed(controller: Controller, parts: Parts, since: float) -> Review:
-    """What became of the time since then; others have their turn in between."""
-    until = controller.time.wall()
-    jobs = {int(row["id"]): row for row in await _rows(controller, since)}
-    runs = [row for row in await _attempts(controller, since) if row["job"] in jobs]
+    """What became of the time since then.
+
+    Rows are read a page at a time and figures are made in another thread: decisions do not wait.
+    """
+    store, until = controller.journal.store, controller.time.wall()
+    # Attempts first: one that has not ended yet counts as work, whatever its job's row says then.
+    runs = await paged(store, lambda last: _attempts(since, last))
+    jobs = await paged(store, lambda last: _jobs(since, last), MOST_JOBS)
+    gpus = sum(node.gpus for node in controller.scheduler.cluster.nodes)
+    made = await asyncio.to_thread(_made, jobs, runs, since, until, gpus, parts)
+    # Reasons are the scheduler's own, so that it is asked for them in its thread.
+    told = (replace(each, why=_why(controller, each.job) or each.why) for each in made.longest)
+    return replace(made, longest=tuple(told))
+
+
+def _why(controller: Controller, number: int) -> str:
+    job = controller.scheduler.jobs.get(number)
+    return controller.scheduler.explain(number).text if job and job.allocation is None else ""
+
+
+def _made(
+    rows: list[Row], attempts: list[Row], since: float, until: float, gpus: int, parts: Parts
+) -> Review:
+    jobs = {int(row["id"]): row for row in rows}
+    runs = [row for row in attempts if row["job"] in jobs]
     last = {int(row["job"]): int(row["number"]) for row in runs}
-    first: dict[int, float] = {}
-    for row in runs:
-        if row["number"] == 1:
-            first[row["job"]] = row["started"]
-    begin = max(since, min((row["submitted"] for row in jobs.values()), default=until - 1.0))
+    first = {int(row["job"]): float(row["started"]) for row in runs if row["number"] == 1}
+    begin = max(since, min((row["submitted"] for row in rows), default=until - 1.0))
     asked = [_asked(row, first.get(number)) for number, row in jobs.items()]
     held = [
         _held(row, jobs[row["job"]], last[row["job"]] == row["number"], until, parts)
         for row in runs
     ]
-    gpus = sum(node.gpus for node in controller.scheduler.cluster.nodes)
-
-    def why(number: int) -> str:
-        job = controller.scheduler.jobs.get(number)
-        return controller.scheduler.explain(number).text if job and job.allocation is None else ""
-
-    # Reasons are the scheduler's own, so that this is done in its thread.
-    return review(asked, held, begin, max(until, begin + 1.0), gpus, parts.policy, why)
+    return review(asked, held, begin, max(until, begin + 1.0), gpus, parts.policy)
 
 
-async def _rows(controller: Controller, since: float) -> list[Row]:
-    """Jobs that had not ended by then, the latest of them if they are many."""
-    jobs, found, last = schema.jobs, list[Row](), 2**62
-    while len(found) < MOST_JOBS:
-        wanted = (
-            select(jobs)
-            .where(jobs.c.id < last, jobs.c.state != "rejected")
-            .where(or_(jobs.c.ended.is_(None), jobs.c.ended >= since))
-            .order_by(jobs.c.id.desc())
-            .limit(SOME)
-        )
-        page = controller.journal.store.rows(wanted)
-        found += page
-        if len(page) < SOME:
-            break
-        last = int(page[-1]["id"])
-        await asyncio.sleep(0)
-    return found
+def _jobs(since: float, last: Row | None) -> Select[Any]:
+    """Jobs that had not ended by then, the latest first."""
+    jobs = schema.jobs
+    wanted = (
+        select(jobs)
+        .where(jobs.c.state != "rejected")
+        .where(or_(jobs.c.ended.is_(None), jobs.c.ended >= since))
+        .order_by(jobs.c.id.desc())
+    )
+    return wanted if last is None else wanted.where(jobs.c.id < last["id"])
 
 
-async def _attempts(controller: Controller, since: float) -> list[Row]:
-    runs, found, after = schema.attempts, list[Row](), (-1, -1)
-    while True:
-        wanted = (
-            select(runs)
-            .where(or_(runs.c.ended.is_(None), runs.c.ended >= since))
-            .where(tuple_(runs.c.job, runs.c.number) > tuple_(*after))
-            .order_by(runs.c.job, runs.c.number)
-            .limit(SOME)
-        )
-        page = controller.journal.store.rows(wanted)
-        found += page
-        if len(page) < SOME:
-            return found
-        after = (int(page[-1]["job"]), int(page[-1]["number"]))
-        await asyncio.sleep(0)
+def _attempts(since: float, last: Row | None) -> Select[Any]:
+    runs = schema.attempts
+    wanted = (
+        select(runs)
+        .where(or_(runs.c.ended.is_(None), runs.c.ended >= since))
+        .order_by(runs.c.job, runs.c.number)
+    )
+    if last is None:
+        return wanted
+    return wanted.where(tuple_(runs.c.job, runs.c.number) > tuple_(last["job"], last["number"]))
 
 
 def _asked(row: Row, first: float | None) -> Asked:

@@ -29,7 +29,7 @@ from sqlalchemy.schema import CreateColumn
 
 from dovetail.model.errors import UserError
 
-VERSION = 3
+VERSION = 5
 """Raised with every change of the tables; `MIGRATIONS` says how to get there."""
 
 metadata = MetaData()
@@ -106,6 +106,8 @@ plans = Table(
     Column("sequence", BigInteger, primary_key=True, autoincrement=False),
     Column("actions", Text, nullable=False),
     Column("wake_at", Float),
+    #: how it came about, where several domains plan
+    Column("asked", Text),
 )
 
 snapshots = Table(
@@ -113,7 +115,18 @@ snapshots = Table(
     metadata,
     #: the last batch that is in it
     Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    #: everything but the jobs; those of version 2 have them here
     Column("state", Text, nullable=False),
+)
+
+snapshot_pieces = Table(
+    "snapshot_pieces",
+    metadata,
+    #: the snapshot they belong to; without its row they are nobody's
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    Column("place", Integer, primary_key=True, autoincrement=False),
+    #: some of the jobs
+    Column("jobs", Text, nullable=False),
 )
 
 attempts = Table(
@@ -185,7 +198,16 @@ def _to_2(connection: Connection) -> None:
         index.create(connection, checkfirst=True)
 
 
-def _to_3(connection: Connection) -> None:
+def _to_3(_: Connection) -> None:
+    """Snapshots in pieces: a table that is new has been made already."""
+
+
+def _to_4(connection: Connection) -> None:
+    """What each domain wanted, where there are several."""
+    _add_columns(connection, plans, "asked")
+
+
+def _to_5(connection: Connection) -> None:
     """Steps: of earlier attempts, when they started and ended and what they held last."""
     runs, none = attempts.c, literal("")
     begun = select(runs.job, runs.started.label("at"), literal("running"), runs.number, runs.launch)
@@ -195,7 +217,7 @@ def _to_3(connection: Connection) -> None:
     connection.execute(insert(steps).from_select(names, known))
 
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3}
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5}
 """From a version to the next one: each changes the tables inside the same transaction."""
 
 

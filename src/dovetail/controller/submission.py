@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dovetail.controller import hiding
-from dovetail.controller.records import compact, read_request, request_to_plain
+from dovetail.controller.records import compact, read_request
+from dovetail.core.codec import request_to_plain
 from dovetail.executors.protocol import Attempt, Launch
 from dovetail.model.allocation import Allocation
 from dovetail.model.job import JobSpec

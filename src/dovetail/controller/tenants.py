@@ -6,7 +6,7 @@ The tenancy says whose GPUs are whose; names, users and times come from the jobs
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from dovetail.controller.loop import Controller
@@ -25,7 +25,7 @@ def tenants(controller: Controller, written: kinds.Tenants | None) -> Tenants:
     found = scheduler.tenancy.overview()
     if not found.kind:
         return Tenants(gpus=scheduler.cluster.gpus)
-    patches = tuple(_returning(scheduler, patch) for patch in found.patches)
+    patches = tuple(_settled(scheduler, found.patches))
     loans = tuple(loan for patch in patches for loan in _loans(controller, patch))
     contracts = {each.name: each for each in written.contracts} if written else {}
     jobs = Jobs(scheduler, found, loans)
@@ -71,25 +71,46 @@ class Jobs:
         )
 
 
-def _returning(scheduler: Scheduler, patch: Patch) -> Patch:
-    """Where the owner's job still waits for somebody to let go, they are on their way back."""
-    if patch.use is Use.USED and any(scheduler.jobs[job].awaits for job in patch.jobs):
-        return replace(patch, use=Use.RETURNING)
-    return patch
+def _settled(scheduler: Scheduler, patches: Iterable[Patch]) -> Iterator[Patch]:
+    """Patches with what somebody has not let go of yet told apart."""
+    leaving: dict[tuple[str, int], list[int]] = {}
+    for number, held in scheduler.releasing.items():
+        for part in held.parts:
+            node = scheduler.cluster.nodes[part.node].name
+            for device in range(part.devices.bit_length()):
+                if part.devices >> device & 1:
+                    leaving.setdefault((node, device), []).append(number)
+    for patch in patches:
+        if patch.use is Use.USED and any(scheduler.jobs[job].awaits for job in patch.jobs):
+            yield replace(patch, use=Use.RETURNING)
+        elif patch.use is Use.IDLE:
+            yield from _apart(patch, leaving)
+        else:
+            yield patch
+
+
+def _apart(patch: Patch, leaving: Mapping[tuple[str, int], list[int]]) -> Iterator[Patch]:
+    """A patch on the books, by who is still there in fact."""
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for device in patch.devices:
+        alike.setdefault(tuple(leaving.get((patch.node, device), ())), []).append(device)
+    for jobs, devices in alike.items():
+        use = Use.RETURNING if jobs else Use.IDLE
+        yield replace(patch, devices=tuple(devices), jobs=jobs, use=use)
 
 
 def _loans(controller: Controller, patch: Patch) -> Iterator[Loan]:
-    scheduler = controller.scheduler
-    if patch.use is Use.LENT:
-        for number in patch.jobs:
-            yield from _lent(controller, scheduler.jobs[number], patch)
-    elif patch.use is Use.RETURNING:
-        for number in patch.jobs:
-            for other in sorted(scheduler.jobs[number].awaits):
-                for loan in _lent(controller, scheduler.jobs[other], patch):
-                    yield replace(
-                        loan, back_in=back_in(controller, scheduler.jobs[other]), wanted_by=number
-                    )
+    jobs = controller.scheduler.jobs
+    for number in patch.jobs if patch.use is Use.LENT else ():
+        yield from _lent(controller, jobs[number], patch)
+    for number in patch.jobs if patch.use is Use.RETURNING else ():
+        others = [jobs[other] for other in sorted(jobs[number].awaits)] or [jobs[number]]
+        wanted_by = number if jobs[number].awaits else None
+        for other in others:
+            if controller.scheduler.tenancy.domains[other.home] != patch.tenant:
+                for loan in _lent(controller, other, patch):
+                    back = back_in(controller, other)
+                    yield replace(loan, back_in=back, wanted_by=wanted_by)
 
 
 def _lent(controller: Controller, job: Job, patch: Patch) -> Iterator[Loan]:

@@ -35,6 +35,7 @@ ABOUT = {
 }
 SIZES = ((1.0, "up to 1 GPU"), (2.0, "2 GPUs"), (4.0, "3 to 4"), (8.0, "5 to 8"))
 LARGER = "more than 8"
+SIZE_NAMES = (*(name for _, name in SIZES), LARGER)
 Floats = NDArray[np.float64]
 
 
@@ -87,9 +88,8 @@ def review(
     until: float,
     gpus: int,
     policy: str,
-    why: Callable[[int], str],
 ) -> Review:
-    """All figures; `why` says of a job why it still waits."""
+    """All figures. Why a job waited is told as far as it can be afterwards."""
     busy = Steps((max(run.begin, since), min(run.end, until), run.gpus) for run in runs)
     wanted = Steps(_waiting(jobs, runs, since, until))
     edges = np.linspace(since, until, POINTS + 1)
@@ -120,8 +120,8 @@ def review(
         tuple(drawn[0].round(3).tolist()),
         _spent(runs, since, until, lost, float((idle * widths).sum()) / HOUR - lost),
         _grouped(jobs, runs, since, until, lambda job: job.user),
-        _by_size(_grouped(jobs, runs, since, until, lambda job: _size(job.gpus))),
-        _longest(jobs, busy, since, until, gpus, why),
+        _by_size(_grouped(jobs, runs, since, until, lambda job: size_name(job.gpus))),
+        _longest(jobs, busy, since, until, gpus),
     )
 
 
@@ -173,14 +173,17 @@ def _grouped(
 ) -> tuple[Waits, ...]:
     """Waits by name, who had most first."""
     names = {job.job: name(job) for job in jobs}
-    hours: dict[str, list[float]] = {each: [0.0, 0.0] for each in names.values()}
+    members: dict[str, list[Asked]] = {}
+    for job in jobs:
+        members.setdefault(names[job.job], []).append(job)
+    hours = {each: [0.0, 0.0] for each in members}
     for run in runs:
         if run.job in names:
             for place, value in enumerate(_hours(run, since, until)):
                 hours[names[run.job]][place] += value
     found = []
     for each, (whole, lost) in hours.items():
-        mine = [job for job in jobs if names[job.job] == each]
+        mine = members[each]
         began = [
             job.started - job.submitted
             for job in mine
@@ -201,13 +204,11 @@ def _figures(waits: list[float]) -> tuple[float | None, float | None, float | No
 
 def _by_size(groups: tuple[Waits, ...]) -> tuple[Waits, ...]:
     """The smallest first."""
-    names = [name for _, name in SIZES]
-    return tuple(
-        sorted(groups, key=lambda each: names.index(each.name) if each.name in names else 99)
-    )
+    return tuple(sorted(groups, key=lambda each: SIZE_NAMES.index(each.name)))
 
 
-def _size(gpus: float) -> str:
+def size_name(gpus: float) -> str:
+    """The class of jobs that ask for so many GPUs: one of `SIZE_NAMES`."""
     return next((name for most, name in SIZES if gpus <= most), LARGER)
 
 
@@ -217,7 +218,6 @@ def _longest(
     since: float,
     until: float,
     gpus: int,
-    why: Callable[[int], str],
 ) -> tuple[Waited, ...]:
     def wait(job: Asked) -> float:
         end = job.started if job.started is not None else job.ended
@@ -233,7 +233,7 @@ def _longest(
             job.gpus,
             wait(job),
             job.started is None and job.ended is None,
-            why(job.job) or _taken(job, wait(job), busy, since, gpus),
+            _taken(job, wait(job), busy, since, gpus),
         )
         for job in waited[:LONGEST]
         if wait(job) > 0

@@ -19,7 +19,7 @@ class Use(StrEnum):
     IDLE = "idle"
     #: somebody else's job holds it, until its owner wants it
     LENT = "lent"
-    #: its owner has it, and the job it was lent to has not let go of it yet
+    #: its owner can have it, or has it, once the job that is on it has let go
     RETURNING = "returning"
     #: out of service, or in the hands of others
     BAD = "bad"
@@ -136,3 +136,51 @@ class Tenants:
     tenants: tuple[Tenant, ...] = ()
     loans: tuple[Loan, ...] = ()
     patches: tuple[Patch, ...] = ()
+
+
+@dataclass(frozen=True)
+class Shift:
+    """What a tenant owns before and after a change. In GPUs; 0: it is not there."""
+
+    name: str
+    before: float
+    after: float
+    #: `+1 gpu-node`, `-2 gpu`
+    cells: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Affected:
+    """A job that a change concerns."""
+
+    job: int
+    name: str
+    user: str
+    tenant: str
+    state: str
+    #: what it comes to, in a few words
+    becomes: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """What other contracts do to tenants and to the jobs that are there."""
+
+    #: cells or shares; empty: no tenants
+    before: str
+    after: str
+    tenants: tuple[Shift, ...] = ()
+    jobs: tuple[Affected, ...] = ()
+    #: jobs that run; none of them is stopped by the change
+    running: int = 0
+    #: it was made; else this is what it would do
+    applied: bool = False
+
+
+@dataclass(frozen=True)
+class Contracts:
+    """Who owns what, as it is written."""
+
+    kind: str
+    #: a file of `[[tenants]]`
+    text: str

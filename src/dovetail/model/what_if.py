@@ -13,6 +13,12 @@ from dataclasses import dataclass, field
 STEPS = 101
 """Points of each distribution: 0, 1, … 100 %."""
 
+SAME = 60.0
+"""Seconds sooner or later that nobody notices."""
+
+BOUNDS = (SAME, 3600.0, 86400.0)
+"""Seconds that part small changes from large ones; see `Comparison.changes`."""
+
 
 @dataclass(frozen=True)
 class Question:
@@ -58,7 +64,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Shift:
-    """What it does to somebody: a user, or one job."""
+    """What it does to somebody: a user, jobs of one size, or one job."""
 
     name: str
     #: how many jobs this is about
@@ -86,7 +92,16 @@ class Comparison:
     same: int
     #: users, the largest gain in GPU-weighted time first
     users: tuple[Shift, ...] = ()
+    #: by GPUs asked for, the smallest first
+    sizes: tuple[Shift, ...] = ()
     #: jobs that change most, by `id name`; a few of each sign
     jobs: tuple[Shift, ...] = ()
+    #: jobs by how much sooner or later they end: sooner by more than the last of `BOUNDS`, …, by
+    #: more than the first, the same, later by more than the first, …, by more than the last
+    changes: tuple[int, ...] = ()
+    #: STEPS values, rising: seconds by which jobs end later; below zero: sooner
+    delays: tuple[float, ...] = ()
+    #: seconds from submission to end, as it was and instead, of some of the jobs, evenly chosen
+    pairs: tuple[tuple[float, float], ...] = ()
     #: what the answer rests on, each a sentence: lengths that are believed, jobs left out …
     notices: tuple[str, ...] = ()

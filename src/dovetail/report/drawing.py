@@ -1,4 +1,4 @@
-"""What all plots of the report share: how a policy looks, and what a finished plot consists of.
+"""What all plots of a page share: how a policy looks, and what a finished plot consists of.
 
 A figure is a plain dict for plotly.js. Colours in it are names of the page's style
 (`var(--series-0)`), which the script of the page looks up, so that one figure serves light and
@@ -37,13 +37,11 @@ class Plot:
     rows: Sequence[Sequence[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One policy as it is drawn, the same in every plot."""
+@dataclass(frozen=True)
+class Series:
+    """One thing that is compared, as it is drawn: the same in every plot."""
 
     label: str
-    run: Run
-    jobs: Sample
     number: int
 
     @property
@@ -62,12 +60,20 @@ class Entry:
         return {**named, "marker": {"color": self.colour}, **fields}
 
 
+@dataclass(frozen=True)
+class Entry(Series):
+    """One policy, with its first run."""
+
+    run: Run
+    jobs: Sample
+
+
 def entries(runs: Sequence[tuple[str, Run]]) -> list[Entry]:
     """One entry per label: its first run."""
     first: dict[str, Run] = {}
     for label, run in runs:
         first.setdefault(label, run)
-    return [Entry(label, run, sample(run), n) for n, (label, run) in enumerate(first.items())]
+    return [Entry(label, n, run, sample(run)) for n, (label, run) in enumerate(first.items())]
 
 
 def digits(values: Floats, kept: int = 5) -> list[float]:
@@ -75,15 +81,3 @@ def digits(values: Floats, kept: int = 5) -> list[float]:
     scale = 10.0 ** (kept - 1 - np.floor(np.log10(np.maximum(np.abs(values), 1e-9))))
     rounded: list[float] = (np.round(values * scale) / scale).tolist()
     return rounded
-
-
-def axis(title: str, **fields: Any) -> dict[str, Any]:
-    """A plotly axis with a title."""
-    return {"title": {"text": title, "standoff": 12}, **fields}
-
-
-def figure(data: list[dict[str, Any]], x: Figure, y: Figure, **layout: Any) -> Figure:
-    """A plotly figure; colours of frame and grid are the page's business."""
-    # Labels of the vertical axis may be long; those of the other are short and stay level.
-    axes = {"xaxis": {"tickangle": 0, **x}, "yaxis": {"automargin": True, **y}}
-    return {"data": data, "layout": {**axes, "height": 380, **layout}}

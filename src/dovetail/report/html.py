@@ -15,7 +15,7 @@ from dovetail.metrics.summary import summarise
 from dovetail.report import measures, words
 from dovetail.report.drawing import Entry, Plot, entries
 from dovetail.report.measures import Cell, Groups, Measure
-from dovetail.report.page import breakable, notices, page, plot_figure, row, table
+from dovetail.report.page import breakable, legend, notices, page, plot_figure, row, table
 from dovetail.report.plots import plots
 
 MARK = '<span class="mark" role="img" aria-label="best">★</span>'
@@ -152,33 +152,13 @@ def _plots(groups: Groups, drawn: Sequence[Entry], shown: Sequence[Plot]) -> str
     return (
         '<section aria-labelledby="plots-title"><h2 id="plots-title">Plots</h2>'
         + (FIRST_SEED if any(len(results) > 1 for results in groups.values()) else "")
-        + (_legend(drawn) if len(drawn) > 1 else "")
+        + (legend(drawn) if len(drawn) > 1 else "")
         + "".join(map(plot_figure, shown))
         + "</section>"
     )
 
 
 FIRST_SEED = '<p class="lead">Plots show the run with the first seed of each policy.</p>'
-
-DASHES: Mapping[str, str] = {
-    "solid": "none",
-    "dash": "7 4",
-    "dot": "2 3",
-    "dashdot": "7 3 2 3",
-    "longdash": "11 4",
-    "longdashdot": "11 3 2 3",
-}
-
-
-def _legend(drawn: Sequence[Entry]) -> str:
-    items = "".join(
-        f'<li><button type="button" aria-pressed="true" data-series="{entry.number}">'
-        f'<svg width="30" height="8" aria-hidden="true"><line x1="0" y1="4" x2="30" y2="4" '
-        f'stroke="{entry.colour}" stroke-width="3" stroke-dasharray="{DASHES[entry.dash]}"/></svg>'
-        f"<span>{breakable(entry.label)}</span></button></li>"
-        for entry in drawn
-    )
-    return f'<ul class="legend" aria-label="Policies; press to hide or show">{items}</ul>'
 
 
 def _settings(groups: Groups) -> str:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
-from dovetail.report.drawing import Plot
+from dovetail.report.drawing import Plot, Series
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 """What a browser may load for the page: what is in it, and nothing else."""
@@ -102,3 +102,37 @@ style="height:{height}px"></div>
 <thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></details>
 </figure>
 """
+
+
+def section(title: str, inside: str) -> str:
+    """A part of the page under a heading."""
+    key = f"{title.lower().replace(' ', '-')}-title"
+    return f'<section aria-labelledby="{key}"><h2 id="{key}">{title}</h2>{inside}</section>'
+
+
+def tiles(facts: Mapping[str, str]) -> str:
+    """The few figures to see first."""
+    made = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts.items())
+    return f'<dl class="tiles">{made}</dl>'
+
+
+DASHES: Mapping[str, str] = {
+    "solid": "none",
+    "dash": "7 4",
+    "dot": "2 3",
+    "dashdot": "7 3 2 3",
+    "longdash": "11 4",
+    "longdashdot": "11 3 2 3",
+}
+
+
+def legend(drawn: Sequence[Series], what: str = "Policies") -> str:
+    """What is compared, each with its line; a press hides or shows it."""
+    items = "".join(
+        f'<li><button type="button" aria-pressed="true" data-series="{entry.number}">'
+        f'<svg width="30" height="8" aria-hidden="true"><line x1="0" y1="4" x2="30" y2="4" '
+        f'stroke="{entry.colour}" stroke-width="3" stroke-dasharray="{DASHES[entry.dash]}"/></svg>'
+        f"<span>{breakable(entry.label)}</span></button></li>"
+        for entry in drawn
+    )
+    return f'<ul class="legend" aria-label="{what}; press to hide or show">{items}</ul>'

@@ -6,8 +6,6 @@ Nothing here imports plotly or knows HTML.
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -18,7 +16,8 @@ import numpy as np
 from dovetail.metrics.columns import Floats, Sample
 from dovetail.metrics.records import Run, Series
 from dovetail.report import curves, measures, words
-from dovetail.report.drawing import Entry, Figure, Plot, axis, digits, figure
+from dovetail.report.axes import axis, figure, time_axis, unit_of
+from dovetail.report.drawing import Entry, Figure, Plot, digits
 
 TENANTS = 12
 
@@ -33,25 +32,6 @@ def plots(drawn: Sequence[Entry], groups: measures.Groups) -> list[Plot]:
         by_size(drawn),
     ]
     return [plot for plot in made if plot is not None]
-
-
-ROUND = tuple(
-    times * unit
-    for unit, most in ((1, 60), (60, 60), (3600, 24), (86400, 1000))
-    for times in (1, 2, 5, 10, 20, 30, 100, 300)
-    if times < most
-)
-"""Seconds that read well on an axis: 1, 2, 5, 10, 20, 30 s, then as many minutes, hours, days."""
-
-
-def _time_axis(title: str, low: float, high: float) -> Figure:
-    """A logarithmic axis from one round time to another, with at most seven labels."""
-    first = max(bisect_right(ROUND, low) - 1, 0)
-    last = max(min(bisect_left(ROUND, high), len(ROUND) - 1), first + 1)
-    ticks = ROUND[first : last + 1 : -(-(last - first + 1) // 7)]
-    ends = [math.log10(ROUND[first]), math.log10(max(ROUND[last], high))]
-    labels = [words.duration(tick) for tick in ticks]
-    return axis(title, type="log", range=ends, tickvals=ticks, ticktext=labels)
 
 
 def jct(drawn: Sequence[Entry]) -> Plot | None:
@@ -72,7 +52,7 @@ def jct(drawn: Sequence[Entry]) -> Plot | None:
         f"Distribution of job completion times. Half of the jobs are done after: {halves}.",
         figure(
             [_jct_trace(entry) for entry in some],
-            _time_axis("time since submission", max(fastest, 1.0), slowest),
+            time_axis("time since submission", max(fastest, 1.0), slowest),
             axis("jobs done", range=[0, 101], ticksuffix=" %"),
             hovermode="closest",
         ),
@@ -155,7 +135,7 @@ def _steps(run: Run, shown: Timeline) -> curves.Curve | None:
 
 def _time_figure(lines: list[tuple[Entry, curves.Curve]], shown: Timeline) -> Figure:
     origin = min(float(line.x[0]) for _, line in lines)
-    unit, size = _unit(max(float(line.x[-1]) for _, line in lines) - origin)
+    unit, size = unit_of(max(float(line.x[-1]) for _, line in lines) - origin)
     data = [_line(e, curves.Curve((c.x - origin) / size, c.y), shown.hover) for e, c in lines]
     x = axis(f"{unit} since the first submission")
     return figure(data, x, shown.axis, hovermode="x unified")
@@ -177,13 +157,6 @@ def _mean(curve: curves.Curve) -> float:
     length = float(curve.x[-1] - curve.x[0])
     area = float((curve.y[:-1] * np.diff(curve.x)).sum())
     return area / length if length else float(curve.y[-1])
-
-
-def _unit(span: float) -> tuple[str, float]:
-    """The unit in which a span of seconds reads best on an axis."""
-    if span > 86400 * 4:
-        return "days", 86400
-    return ("hours", 3600) if span > 3600 * 3 else ("minutes", 60)
 
 
 def tenants(drawn: Sequence[Entry], groups: measures.Groups) -> Plot | None:
@@ -226,7 +199,7 @@ def _tenant_figure(
     drawn: Sequence[Entry], labels: list[str], waits: dict[str, list[float | None]]
 ) -> Figure:
     longest = max((v for each in waits.values() for v in each if v is not None), default=0.0)
-    unit, size = _unit(longest)
+    unit, size = unit_of(longest)
     shown = [escape(label) for label in labels]
     data = [
         entry.trace(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from dovetail.model.profile import Profile
 from dovetail.profiler.needs import NEAR, Needs
 from dovetail.report import words
-from dovetail.report.drawing import DASHES, Figure, Plot, axis, figure
+from dovetail.report.axes import axis, figure
+from dovetail.report.drawing import DASHES, Figure, Plot
 from dovetail.report.page import notices, page, plot_figure
 
 if TYPE_CHECKING:  # for speed: showing a profile needs nothing of what measures one

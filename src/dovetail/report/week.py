@@ -9,8 +9,9 @@ from statistics import fmean
 
 from dovetail.model.review import Review, Spent, Waited, Waits
 from dovetail.report import words
-from dovetail.report.drawing import Figure, Plot, axis, figure
-from dovetail.report.page import page, plot_figure, row, table
+from dovetail.report.axes import axis, figure
+from dovetail.report.drawing import Figure, Plot
+from dovetail.report.page import page, plot_figure, row, section, table, tiles
 
 MOST_USERS = 20
 LIMITS = (
@@ -27,12 +28,12 @@ def html_week(told: Review) -> str:
         f"{_day(told.since)} to {_day(told.until)}",
         f'<p class="lead">{told.gpus:,} GPUs, policy {escape(told.policy)}</p>'
         f'<p class="lead"><strong>{escape(headline(told))}</strong></p>',
-        _section("Figures", _tiles(told))
-        + _section("Over time", "".join(map(plot_figure, shown)))
-        + _section(
+        section("Figures", _tiles(told))
+        + section("Over time", "".join(map(plot_figure, shown)))
+        + section(
             "Waits", _waits("By user", told.users[:MOST_USERS]) + _waits("By size", told.sizes)
         )
-        + _section("Top asks", _longest(told.longest)),
+        + section("Top asks", _longest(told.longest)),
         LIMITS,
         shown,
     )
@@ -57,11 +58,6 @@ def _use_share(told: Review) -> float:
     return sum(told.busy) / whole if whole else 0.0
 
 
-def _section(title: str, inside: str) -> str:
-    key = f"{title.lower().replace(' ', '-')}-title"
-    return f'<section aria-labelledby="{key}"><h2 id="{key}">{title}</h2>{inside}</section>'
-
-
 def _tiles(told: Review) -> str:
     facts = {
         "GPUs held": words.percent(_use_share(told)),
@@ -71,8 +67,7 @@ def _tiles(told: Review) -> str:
         "Cancelled": words.count(told.cancelled),
         "Still waiting": words.count(sum(each.waiting for each in told.users)),
     }
-    tiles = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts.items())
-    return f'<dl class="tiles">{tiles}</dl>'
+    return tiles(facts)
 
 
 def _use(told: Review) -> Plot:

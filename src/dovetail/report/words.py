@@ -41,6 +41,13 @@ def compact(seconds: float | None) -> str:
     return duration(seconds).replace("min", "m").replace(" ", "")
 
 
+def later(seconds: float) -> str:
+    """A change of a moment: "2 h sooner", "10 min later"."""
+    if not seconds:
+        return "no change"
+    return f"{duration(abs(seconds))} {'later' if seconds > 0 else 'sooner'}"
+
+
 def count(number: float | None) -> str:
     """A number of things, with thousands separators; means of counts keep one digit."""
     if number is None:

@@ -9,8 +9,10 @@ file has a header and NAME,NODES lines. Nothing here knows hardware: `cells.conf
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ from typing import Any
 from dovetail.core.registry import nearest
 from dovetail.model.errors import UserError
 
+LENT = "lent"
+"""What the domain is called in which jobs run on what owners leave idle."""
 KEYS = ("type", "nodes", "racks", "gpus")
 PEOPLE = ("users", "groups")
 
@@ -62,6 +66,8 @@ def contracts_in(text: str, path: str) -> tuple[Contract, ...]:
     found = _listed(path, text) if path.endswith(".csv") else _tables(path, text)
     seen: set[str] = set()
     for contract in found:
+        if contract.name == LENT:
+            raise UserError(f"{contract.where}no tenant may be called {LENT!r}: idle hardware is")
         if contract.name in seen:
             raise UserError(f"{contract.where}tenant {contract.name!r} is listed twice")
         seen.add(contract.name)
@@ -142,3 +148,34 @@ def _count(value: Any, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 1_000_000:
         raise UserError(f"{where} is {value!r}; it must be a whole number of at least 0")
     return value
+
+
+def written(contracts: tuple[Contract, ...]) -> str:
+    """The contracts as a file that can be read again."""
+    return "\n".join(line for contract in contracts for line in _lines(contract))
+
+
+def _lines(contract: Contract) -> Iterator[str]:
+    yield "[[tenants]]"
+    yield f"name = {json.dumps(contract.name)}"
+    single = len(contract.own) == 1
+    if single:
+        yield from (f"{key} = {value}" for key, value in _amounts(contract.own[0]).items())
+    else:
+        tables = (_amounts(own).items() for own in contract.own)
+        rows = (", ".join(f"{key} = {value}" for key, value in pairs) for pairs in tables)
+        yield f"own = [{', '.join(f'{{ {row} }}' for row in rows)}]"
+    for key in PEOPLE:
+        if names := getattr(contract, key):
+            yield f"{key} = {json.dumps(names)}"
+    yield ""
+
+
+def _amounts(own: Holding) -> dict[str, str]:
+    found = {"type": json.dumps(own.type)} if own.type else {}
+    found |= {"racks": str(own.racks)} if own.racks else {}
+    found |= {"nodes": str(own.nodes)} if own.nodes else {}
+    if own.gpus:
+        loose = set(own.gpus) == {1}
+        found["gpus"] = str(len(own.gpus)) if loose else json.dumps(own.gpus)
+    return found

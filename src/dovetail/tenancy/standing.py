@@ -1,4 +1,4 @@
-"""How tenants stand who own numbers of GPUs: in use, idle, and lent to those who use more.
+"""How tenants stand who own numbers of GPUs: in use, idle, lent, and why their jobs wait.
 
 A number has no place, so a GPU that is borrowed belongs to nobody in particular. What nobody owns
 is borrowed first, then what the tenant with most to spare leaves idle.
@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Cluster
+from dovetail.model.plan import Reason
 from dovetail.model.request import WHOLE
 from dovetail.model.tenants import Estate, Overview, Patch, Use
 
 
 @dataclass
-class Held:
+class Taken:
     """What a job holds, and whether it is within its tenant's number."""
 
     domain: int
@@ -35,7 +36,7 @@ class Number:
     top: bool
 
 
-def overview(cluster: Cluster, numbers: Sequence[Number], held: Mapping[int, Held]) -> Overview:
+def overview(cluster: Cluster, numbers: Sequence[Number], held: Mapping[int, Taken]) -> Overview:
     """All tenants with their numbers, and all GPUs with who is on them."""
     unowned = cluster.gpus * WHOLE - sum(each.own for each in numbers if each.top)
     borrowed = sum(each.allocation.milli_gpus for each in held.values() if each.borrowed)
@@ -54,6 +55,25 @@ def overview(cluster: Cluster, numbers: Sequence[Number], held: Mapping[int, Hel
     return Overview("shares", unowned / WHOLE, estates, patches)
 
 
+def worded(
+    reason: Reason, tenant: str, asked: int, left: int, resumable: bool, others: Sequence[int]
+) -> Reason:
+    """Why a job waits, with what its tenant has left; `others` are jobs of other tenants."""
+    own = f"{tenant} has {left / WHOLE:g} GPUs left of its own"
+    if reason.cause == "next" and asked > left and not resumable:
+        text = f"{own}, and a job that cannot resume may not borrow"
+        return Reason("borrowing", text, (), f"{(asked - left) / WHOLE:g} more GPUs of its own")
+    if reason.cause == "next":
+        text = f"{own}, and what else it could have was borrowed before"
+        return Reason("borrowing", text, (), "more idle GPUs")
+    if reason.cause == "others" and others:
+        text = f"{reason.text.partition(';')[0]}; other tenants use too much, and {own}"
+        return Reason("owners", text, tuple(others), "other tenants using less")
+    if reason.cause == "devices" and asked > left:
+        return reason._replace(text=f"{reason.text}, and {own}")
+    return reason
+
+
 def _lent(numbers: Sequence[Number], borrowed: int) -> dict[str, int]:
     """Who lends how much of what is borrowed beyond what nobody owns."""
     lent = {each.name: 0 for each in numbers}
@@ -64,7 +84,7 @@ def _lent(numbers: Sequence[Number], borrowed: int) -> dict[str, int]:
     return lent
 
 
-def _patches(cluster: Cluster, names: Sequence[str], held: Mapping[int, Held]) -> Iterable[Patch]:
+def _patches(cluster: Cluster, names: Sequence[str], held: Mapping[int, Taken]) -> Iterable[Patch]:
     """Devices of a node that are alike, as one."""
     on: dict[tuple[int, int], list[int]] = {}
     for job, each in held.items():

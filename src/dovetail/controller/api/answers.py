@@ -77,5 +77,5 @@ async def what_if(asked: Asked, person: Anyone, service: Served) -> Comparison:
     """This controller's own past, replayed as it was and as asked."""
     question = Question(asked.policy, asked.gpus, asked.quotas, asked.speed, asked.since)
     async with service.looking_ahead:
-        found = past(service.controller, parts_of(service), asked.since)
+        found = await past(service.controller, parts_of(service), asked.since)
         return await asyncio.to_thread(found.answer, question)

@@ -76,7 +76,7 @@ class Belonging:
 
     def _else(self) -> str:
         """What somebody may do who is in no tenant."""
-        return "; with --borrow it may run on what is idle" if self.kind == CELLS else ""
+        return "; jobs that --borrow may run on what is idle" if self.kind == CELLS else ""
 
     def priority(self, borrow: bool, priority: float, resumable: bool) -> float:
         """The priority a job has, or why it may not borrow."""

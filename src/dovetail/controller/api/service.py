@@ -16,7 +16,7 @@ from dovetail.controller.commands import Cancel, Drain, Undrain
 from dovetail.controller.estimating import Estimating
 from dovetail.controller.journal import Entry
 from dovetail.controller.loop import Controller
-from dovetail.controller.parts import Parts, read_parts
+from dovetail.controller.parts import Parts
 from dovetail.controller.shadowing import Shadow
 from dovetail.controller.tokens import Tokens
 from dovetail.model.event import Event
@@ -139,8 +139,7 @@ class Service:
 
 def parts_of(service: Service) -> Parts:
     """What decides, as it is on record."""
-    written = service.controller.journal.store.noted("parts")
-    return read_parts(written) if written is not None else Parts(service.policy)
+    return service.controller.parts or Parts(service.policy)
 
 
 def _service(request: Request) -> Service:

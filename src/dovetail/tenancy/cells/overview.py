@@ -39,7 +39,7 @@ def _roots(estate: building.Estate) -> list[Virtual]:
 
 def _hardware(cells: Cells) -> dict[Virtual, Physical]:
     """For each device of a tenant's the one it has, or would get now; without those with none."""
-    searches = {name: Search(stock, None) for name, stock in cells.stocks.items()}
+    searches = {name: Search(stock, None, None) for name, stock in cells.stocks.items()}
     roots = [root for estate in cells.forest.estates.values() for root in _roots(estate)]
     found: dict[Virtual, Physical] = {}
     for root in sorted(roots, key=lambda cell: -cell.level):
