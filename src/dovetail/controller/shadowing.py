@@ -230,6 +230,11 @@ class Shadow:
         self.failures, self.failure = self.failures + 1, f"{type(found).__name__}: {found}"
         log.warning("the policy in the shadow could not decide: %s", self.failure)
 
+    @property
+    def policy(self) -> str:
+        """The candidate, as the admin wrote it."""
+        return self._parts.policy
+
     def report(self) -> ShadowReport:
         """The differences so far."""
         tally = self.tally
