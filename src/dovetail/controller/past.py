@@ -69,6 +69,8 @@ class Past:
             "history",
             self.parts.profiles,
             quotas=quotas,
+            restart_cost=self.parts.costs.restart,
+            stop_cost=self.parts.costs.stop,
         )
         return setting(settings, cluster, speed)
 
