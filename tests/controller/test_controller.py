@@ -270,6 +270,36 @@ def test_a_job_without_an_estimate_is_believed_to_take_as_long_as_its_steps_say(
     stage.site.close()
 
 
+def test_what_steps_say_is_remembered_by_a_job_that_waits_again(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, "priority:preempt=true")
+    number = stage.submit(4, 1e5, estimate=7200.0, resumable=True)
+    stage.until(11.0)
+    stage.controller.performer.news.append(Advanced(Attempt(number, 1), 100.0, 400.0, 10.0))
+    stage.controller.turn()
+    stage.submit(4, 5.0, priority=1.0)
+    stage.until(14.0)
+    scheduler = stage.controller.scheduler
+    assert stage.state(number) == "waiting"
+    # 30 s were left, of which two have passed on the way out.
+    assert 27.0 <= scheduler.jobs[number].time_left(scheduler.now) <= 30.0
+    stage.site.close()
+
+
+def test_steps_do_not_change_what_is_learned_of_a_jobs_length(tmp_path: Path) -> None:
+    """A job that was believed to take an hour tells its steps, and is over after 20 s."""
+    stage = Stage(tmp_path)
+    for _ in range(5):
+        number = stage.submit(4, 20.0, estimate=None, group="alike")
+        begun = stage.site.clock.now
+        stage.until(begun + 11.0)
+        stage.controller.performer.news.append(Advanced(Attempt(number, 1), 50.0, 100.0, 5.0))
+        stage.until(begun + 25.0)
+        assert stage.state(number) == "done"
+    alike = JobSpec(99, "next", stage.site.clock.now, gang(4), group="alike")
+    assert stage.controller.scheduler.predictor.expect(alike) == pytest.approx(20.0, abs=2.0)
+    stage.site.close()
+
+
 def test_a_checkpoint_is_noted_now_and_then(stage: Stage) -> None:
     number = stage.submit(length=60.0)
     stage.until(5.0)
