@@ -18,6 +18,7 @@ from dovetail.core.registry import nearest
 from dovetail.model.cluster import Cluster, Node
 from dovetail.model.costs import Costs
 from dovetail.model.errors import UserError
+from dovetail.tenancy.kinds import Tenants
 
 KEYS = ("cpus", "mem", "type", "gpumem", "rack", "labels")
 MOST_NODES = 1_000_000
@@ -26,11 +27,13 @@ TABLES = ("nodes", "costs", "speed", "tenants")
 
 @dataclass(frozen=True)
 class ClusterSpec:
-    """A cluster and what its file says about costs and speeds."""
+    """A cluster and what is said of it beyond its nodes: costs, speeds, owners."""
 
     cluster: Cluster
     costs: dict[str, Any] = field(default_factory=dict)
     type_factors: dict[str, float] = field(default_factory=dict)
+    #: who owns what, where no setting says so
+    tenants: Tenants | None = None
 
 
 def parse_cluster(text: str) -> Cluster:
