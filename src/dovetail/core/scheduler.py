@@ -274,6 +274,8 @@ class Scheduler(Books):
         if job.allocation is not None and job.status is RUNNING:
             self._count(job, job.allocation)
         job.attained, job.rate = event.work, event.rate
+        if event.expected is not None:
+            job.expected = event.expected
         self._planner(job.home).changed(job, self.now)
 
     def _checkpointed(self, event: events.Checkpointed) -> None:
