@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import Select, select
 
+from dovetail.answers import lengths
 from dovetail.answers.what_if import Setting, compare, resized, setting
 from dovetail.controller import schema, submission
 from dovetail.controller.loop import Controller
@@ -89,8 +90,11 @@ async def past(controller: Controller, parts: Parts, since: float = 0.0) -> Past
     Rows are read a page at a time and understood in another thread: decisions do not wait.
     """
     rows = await paged(controller.journal.store, lambda last: _jobs(since, last), MOST_JOBS)
-    scheduler = controller.scheduler
-    expected = {number: job.expected for number, job in scheduler.jobs.items()}
+    scheduler, now = controller.scheduler, controller.time.now()
+    expected = {
+        number: lengths.believed(scheduler.predictor, job, now)
+        for number, job in scheduler.jobs.items()
+    }
     cluster = Cluster(scheduler.cluster.nodes)
     return await asyncio.to_thread(_past, rows, expected, parts, cluster)
 
