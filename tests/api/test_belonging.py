@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hosting import Hosted
+from hosting import OTHERS, Hosted, Process, being, needs_root, open_folder
 
 from dovetail.controller.api.belonging import Asker, Belonging, belonging
 from dovetail.controller.api.refusing import Refused
 from dovetail.controller.parts import Parts
+from dovetail.live import connect
 from dovetail.model.errors import UserError
 from dovetail.tenancy.contracts import contracts_in
 from dovetail.tenancy.kinds import Tenants, read_tenants
@@ -188,3 +189,24 @@ def test_who_owns_what_survives_being_written_down() -> None:
     made = Tenants("cells", CONTRACTS)
     assert read_tenants(made.written()) == made
     assert (CONTRACTS[0].users, CONTRACTS[0].groups) == (("ann",), ("lab",))
+
+
+@needs_root
+def test_on_roots_box_the_groups_of_an_account_count() -> None:
+    daemon, nobody = OTHERS
+    with open_folder() as folder:
+        path = folder / "tenants.toml"
+        # Each account is in the group of its name, and daemon is one.
+        path.write_text('[[tenants]]\nname = "daemon"\ngpus = [2]\n')
+        process = Process(folder / "data", "--tenancy", f"cells:{path}")
+        try:
+            with connect(process.folder) as box, being(daemon):
+                number = box.submit({"command": ["true"], "directory": "/", "gpus": 1})
+                assert box.wait(number).tenant == "daemon"
+            with connect(process.folder) as box, being(nobody):
+                task = {"command": ["true"], "directory": "/", "gpus": 1}
+                with pytest.raises(UserError, match="nobody belongs to no tenant"):
+                    box.submit(task)
+                assert box.wait(box.submit(task, borrow=True, resumable=True)).state == "done"
+        finally:
+            process.close()

@@ -151,7 +151,9 @@ def test_commands_show_and_apply(
     assert refused.code == 2 and "cannot be read" in refused.err
 
 
-def test_it_survives_a_kill_and_a_start_that_says_nothing_of_tenants(tmp_path: Path) -> None:
+def test_it_survives_a_kill_and_a_start_that_says_nothing_of_tenants(
+    tmp_path: Path, dovetail: Callable[..., Any]
+) -> None:
     """A controller of its own, with real processes, killed right after the change."""
     first = tmp_path / "tenants.toml"
     first.write_text(BEFORE)
@@ -172,8 +174,12 @@ def test_it_survives_a_kill_and_a_start_that_says_nothing_of_tenants(tmp_path: P
                 job = box.show(number).job
                 assert (job.state, job.attempts, job.failures) == ("running", 1, 0)
             assert {loan.job for loan in box.tenants().loans} == {mine, theirs}
+            own = box.submit(["true"], gpus=2, tenant="robots")
+            assert box.wait(own).state == "done"
     finally:
         again.close()
+    replayed = dovetail("replay", "--data-dir", folder)
+    assert replayed.code == 0, replayed.err
 
 
 def test_a_start_may_end_tenancies_and_refuses_wrong_ones(tmp_path: Path) -> None:

@@ -30,7 +30,9 @@ def submit(
     memory: Annotated[str | None, typer.Option(help="Like 16G, or auto.")] = None,
     gpu_type: Annotated[str | None, typer.Option(help="Only GPUs of this type.")] = None,
     priority: Annotated[str | None, typer.Option(help="low, normal, high or a number.")] = None,
-    tenant: Annotated[str | None, typer.Option(help="Whose job it is, of several.")] = None,
+    tenant: Annotated[
+        str | None, typer.Option(help="Whose job it is, where you may choose.")
+    ] = None,
     borrow: Annotated[
         bool, typer.Option("--borrow", help="Run on what owners leave idle, until they want it.")
     ] = False,
@@ -53,6 +55,9 @@ def submit(
     resumable: Annotated[
         bool, typer.Option("--resumable", help="It can checkpoint and be stopped for others.")
     ] = False,
+    grace: Annotated[
+        str | None, typer.Option(help="Like 2m: to save in, once asked to stop.")
+    ] = None,
     on_reboot: Annotated[str | None, typer.Option(help="requeue or fail.")] = None,
     hold: Annotated[bool, typer.Option("--hold", help="Keep it from starting.")] = False,
     wait: Annotated[
@@ -86,6 +91,7 @@ def submit(
         "directory": None if directory is None else str(directory.resolve()),
         "model": model,
         "resumable": resumable or None,
+        "grace": grace,
         "on_reboot": on_reboot,
         "held": hold or None,
     }

@@ -52,6 +52,10 @@ def tenants_tables(found: Tenants, now: float) -> list[RenderableType]:
     if found.loans:
         shown.append(_loans(found.loans, now))
     shown.append(_nodes(found.patches))
+    if any(patch.cell and not patch.bound for patch in found.patches):
+        shown.append(
+            text("~: not tied to these GPUs; they are what its owner would get now", "dim")
+        )
     return shown
 
 

@@ -123,7 +123,7 @@ class Accounts:
     def _tell_touched(self) -> None:
         """What others have done changed the views of these domains."""
         touched = self.tenancy.touched
-        while touched:
-            domain = touched.pop()
+        for domain in sorted(touched):
             self._planner(domain).capacity_changed()
             self._again[domain] = None
+        touched.clear()

@@ -108,6 +108,8 @@ class Books(Accounts):
             if job.spec.id in other.awaits:
                 other.awaits -= {job.spec.id}
                 if not other.awaits and other.allocation is not None:
+                    # Its start begins now, not when it was decided.
+                    other.since = self.now
                     kind = self.reserved.pop(other.spec.id)
                     cause = "its devices were released"
                     self._owed.append(kind(other.spec.id, other.allocation, cause))

@@ -64,7 +64,7 @@ def _device(
     mine = cells.holding.counterpart(leaf, gang, leaf.chain.types[level])
     if mine is None:
         return None
-    done = cells.apply(Occupy(tenant, mine.address, leaf.nodes[0], leaf.devices[0]))
+    done = cells.apply(Occupy(tenant, ((mine.address, leaf.nodes[0], leaf.devices[0]),)))
     taken.append(leaf)
     return mine if isinstance(done, Done) and done.safe else None
 

@@ -81,6 +81,8 @@ class VirtualClusters:
         self._evicted: set[int] = set()
         #: nodes on which others than us hold devices, with how many times
         self._foreign: dict[int, int] = {}
+        #: domains for whose devices there was no hardware
+        self._refused: set[int] = set()
         #: nodes that take nothing new, and why
         self._closed: dict[int, str] = {}
 
@@ -159,15 +161,16 @@ class VirtualClusters:
         mine = [leaf for part in allocation.parts for leaf in self._virtual_leaves(domain, part)]
         places = self._places(mine, allocation, at)
         if places is None:
+            self._refused.add(domain)
             return reasons.NO_HARDWARE
         on = [places[leaf] for leaf in mine]
         physical = at or self._physical(allocation, on)
         self._views[domain].take(allocation, closed_too=True)
         fresh = [leaf for leaf in mine if leaf.charged is None]
         victims = self._make_room([places[leaf] for leaf in fresh], physical)
-        for leaf in fresh:
-            there = places[leaf]
-            self.cells.apply(Occupy(leaf.tenant, leaf.address, there.nodes[0], there.devices[0]))
+        pairs = ((leaf.address, places[leaf]) for leaf in fresh)
+        devices = tuple((mine, leaf.nodes[0], leaf.devices[0]) for mine, leaf in pairs)
+        self.cells.apply(Occupy(self.domains[domain], devices))
         self._note(domain, spec.id, allocation, on, physical)
         self._look_at_health()
         return Bound(physical, tuple(victims))
@@ -185,7 +188,8 @@ class VirtualClusters:
         candidates: frozenset[str] | None = None
         while True:
             fresh = hardware_for(self.cells.stocks, new, candidates)
-            if fresh is None:
+            if fresh is None or not all(leaf.healthy for leaf in fresh.values()):
+                # What was bound meanwhile may have left only bad hardware to the tenant.
                 return None
             found = known | fresh
             physical = self._physical(wanted, [found[leaf] for leaf in mine])
@@ -287,6 +291,8 @@ class VirtualClusters:
         self._drop(job)
         if domain != self._lent:
             self.touched.add(self._lent)
+        self.touched |= self._refused
+        self._refused.clear()
         self._look_at_health()
 
     def _drop(self, job: int) -> None:
@@ -437,6 +443,7 @@ class VirtualClusters:
                 bad = any(leaf.twin is not None and not leaf.twin.healthy for leaf in leaves)
                 if bad and node not in view.closed:
                     view.close(node, "bad hardware")
+                    self.touched.add(domain)
                 elif not bad and node in view.closed:
                     view.open(node)
                     self.touched.add(domain)
@@ -454,11 +461,16 @@ class VirtualClusters:
 
     def snapshot(self) -> Any:
         """How the cells came to be as they are, and in which order jobs came."""
-        return {"cells": storing.snapshot(self.cells), "held": list(self._held)}
+        return {
+            "cells": storing.snapshot(self.cells),
+            "held": list(self._held),
+            "refused": sorted(self._refused),
+        }
 
     def restore(self, state: Any, held: Sequence[Held]) -> None:
         """As it was; what others hold and which machines are closed is told afterwards."""
         storing.restore(self.cells, state["cells"])
+        self._refused = set(state["refused"])
         known = {each.spec.id: each for each in held}
         for job in state["held"]:
             _, domain, virtual, physical = known[job]

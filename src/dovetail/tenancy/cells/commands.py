@@ -71,14 +71,11 @@ class Repair:
 
 @dataclass(frozen=True)
 class Occupy:
-    """A tenant uses one of its devices there; its planner has chosen it, so nothing is searched."""
+    """A tenant uses some of its devices there; they were chosen before, so nothing is searched."""
 
     tenant: str
-    #: the address of the tenant's device
-    device: str
-    node: str
-    #: of the device on its node
-    index: int
+    #: the address of each of the tenant's devices, the node it is on and its index there
+    devices: tuple[tuple[str, str, int], ...]
 
 
 @dataclass(frozen=True)

@@ -221,17 +221,24 @@ class Cells:
     # ---- devices one by one ------------------------------------------------------------------
 
     def _occupy(self, occupy: Occupy) -> Answer:
-        mine = self.owned[occupy.tenant, occupy.device]
-        return self._take(self.devices[occupy.node, occupy.index], mine)
+        pairs = [
+            (self.owned[occupy.tenant, mine], self.devices[node, index])
+            for mine, node, index in occupy.devices
+        ]
+        for mine, leaf in pairs:
+            self.stocks[leaf.chain.name].promise(mine.root, leaf)
+        safe = [self._take(leaf, mine) for mine, leaf in pairs]
+        for _, leaf in pairs:
+            self.stocks[leaf.chain.name].promised.clear()
+        return Done(all(safe))
 
     def _lend(self, lend: Lend) -> Answer:
-        return self._take(self.devices[lend.node, lend.index], None)
+        return Done(self._take(self.devices[lend.node, lend.index], None))
 
-    def _take(self, leaf: Physical, mine: Virtual | None) -> Answer:
+    def _take(self, leaf: Physical, mine: Virtual | None) -> bool:
         group = single(leaf, mine)
-        safe = self.holding.take(leaf, mine, group)
         leaf.user = self.groups[group.gang.name] = group
-        return Done(safe)
+        return self.holding.take(leaf, mine, group)
 
     def _vacate(self, vacate: Vacate) -> Answer:
         group = self.devices[vacate.node, vacate.index].user
