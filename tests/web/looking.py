@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from axe_playwright_python.sync_playwright import Axe
 from served import Served
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
@@ -86,3 +87,13 @@ def picture(page: Any, name: str, folder: Path) -> None:
     path = keep / f"dashboard-{name}.png"
     page.screenshot(path=path)
     assert path.stat().st_size > 10_000
+
+
+def complaints(page: Any) -> list[str]:
+    """What axe finds: rule, what is wrong, and the first place of it."""
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{each['id']}: {each['help']}: {node['html'][:160]}"
+        for each in found
+        for node in each["nodes"][:2]
+    ]

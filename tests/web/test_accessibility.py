@@ -9,21 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from looking import DESK, PHONE
+from looking import DESK, PHONE, complaints
 from served import Served
 
 pytestmark = pytest.mark.real
-
-
-def complaints(page: Any) -> list[str]:
-    """What axe finds: rule, what is wrong, and the first place of it."""
-    found = Axe().run(page).response["violations"]
-    return [
-        f"{each['id']}: {each['help']}: {node['html'][:160]}"
-        for each in found
-        for node in each["nodes"][:2]
-    ]
 
 
 def pages_of(page: Any) -> list[str]:

@@ -8,6 +8,8 @@ from served import Served
 
 pytestmark = pytest.mark.real
 
+PLACES = ("", "jobs", "users", "history", "report", "what-if", "policy", "shadow", "jobs/117")
+
 
 def test_without_a_token_there_is_only_the_way_in(browser, box):
     with browser.new_context() as context:
@@ -68,6 +70,8 @@ def test_every_page_shows_itself_in_both_themes(look, small, theme, tmp_path):
         "users": "tbody tr",
         "history": ".chart svg",
         "policy": "section.card",
+        "report": ".bars .shift",
+        "shadow": ".shift",
         "what-if": "h1",
     }.items():
         page.goto(f"{small.url}#/{name}")
@@ -93,13 +97,28 @@ def test_the_theme_can_be_chosen_and_is_remembered(look, small):
 
 def test_a_phone_shows_every_page_without_scrolling_sideways(look, small, tmp_path):
     page = look(small, "dark", PHONE)
-    for name in ("", "jobs", "users", "history", "policy", "what-if", "jobs/117"):
+    for name in PLACES:
         page.goto(f"{small.url}#/{name}")
         page.wait_for_timeout(400)
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0], name
     page.goto(f"{small.url}#/jobs")
     page.locator(".tr .badge").first.wait_for()
     picture(page, "phone", tmp_path)
+
+
+def test_those_who_ended_long_ago_are_found_by_scrolling(look, small):
+    ended = len(small.ask("history", limit=500))
+    assert ended > 60
+    page = look(small, at="#/jobs")
+    page.get_by_role("button", name="Ended").click()
+    page.get_by_text("60 of 60 and more").wait_for()
+    page.locator(".scroll").evaluate("list => { list.scrollTop = list.scrollHeight; }")
+    page.get_by_text(f"{ended} of {ended}", exact=True).wait_for()
+    page.reload()
+    page.get_by_text("60 of 60 and more").wait_for()
+    old = [job["id"] for job in small.ask("history", limit=500)[60:] if job["id"] > 13]
+    page.get_by_role("searchbox").fill(str(old[-1]))
+    page.locator(f'.tr[data-id="{old[-1]}"]').wait_for()
 
 
 def test_a_hostile_name_is_only_text(look, small):

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from looking import picture
+from looking import complaints, picture
 from served import Served, real
-from test_accessibility import complaints
 
 pytestmark = pytest.mark.real
 

@@ -13,6 +13,7 @@ from sqlalchemy import select
 
 from dovetail.controller import reading, schema
 from dovetail.controller.loop import Controller
+from dovetail.controller.roster import HELD
 from dovetail.controller.store import Row
 from dovetail.core import codec
 from dovetail.model.allocation import Allocation
@@ -23,7 +24,7 @@ from dovetail.model.live import Description, Place, Stretch
 MOST = 500
 """Steps that are told, the latest of them."""
 
-EMPTY_HANDED = frozenset({str(Status.WAITING), "held"})
+EMPTY_HANDED = frozenset({str(Status.WAITING), HELD})
 """States of a job that holds nothing."""
 
 

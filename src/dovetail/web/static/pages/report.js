@@ -12,7 +12,7 @@ const MOST_USERS = 20;
 
 export async function show(root, signal) {
   let days = 7;
-  const body = h("div", { class: "page", "aria-live": "polite" });
+  const body = h("div", { class: "page" });
   const load = async () => {
     body.replaceChildren(h("p", { class: "quiet", role: "status", text: "Counting…" }));
     const asked = days;
