@@ -18,9 +18,11 @@ from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, text
+from staging import Stage
 from test_crashes import killings
 
 from dovetail.controller.store import Store
+from dovetail.controller.timeline import timeline
 from dovetail.model.errors import UserError
 
 pytestmark = pytest.mark.real
@@ -112,6 +114,21 @@ def test_a_server_that_is_not_there_is_one_sentence(url: str) -> None:
         Store("postgresql+psycopg://me:secret@127.0.0.1:1/x")
     assert "secret" not in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_steps_of_an_older_program_are_taken_over_on_postgresql(url: str, tmp_path: Path) -> None:
+    stage = Stage(tmp_path, url=url)
+    number = stage.submit(length=5.0)
+    stage.until(20.0)
+    stage.site.close()
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text("DROP TABLE steps"))
+        connection.execute(text("UPDATE meta SET value = '4' WHERE key = 'schema'"))
+    engine.dispose()
+    stage.controller = stage.site.open()
+    assert [each.state for each in timeline(stage.controller, number)] == ["running"]
+    stage.site.close()
 
 
 # ---- through the command line ------------------------------------------------------------------

@@ -193,14 +193,20 @@ class Intake:
             self.entry.job(live.id, pause=live.pause, reason=live.reason)
 
     def _advanced(self, live: Live, report: Advanced) -> None:
-        """Steps as work: the believed length times the part that is done."""
+        """Steps that are left correct what is believed of its length.
+
+        Work and rate stay in the units of our model of speed, so that they mean the same after a
+        change of what it holds, and to whoever learns from its length.
+        """
         live.progress = report
-        job = self.scheduler.jobs[live.id]
-        known = report.total and 0 < job.expected < float("inf") and report.rate > 0
-        if known and report.total and self.entry.now - live.told >= TELL_EVERY:
-            live.told = self.entry.now
-            per_step = job.expected / report.total
-            self.events.append(Progressed(live.id, report.steps * per_step, report.rate * per_step))
+        job, now = self.scheduler.jobs[live.id], self.entry.now
+        if not report.total or report.rate <= 0 or job.status is not Status.RUNNING:
+            return
+        if now - live.told >= TELL_EVERY:
+            live.told = now
+            left = max(0.0, report.total - report.steps) / report.rate
+            work = job.worked(now)
+            self.events.append(Progressed(live.id, work, job.rate, work + left * job.rate))
 
     def _saved(self, live: Live) -> None:
         """A job that saves all the time is believed, but not written down each time."""

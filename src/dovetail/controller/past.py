@@ -69,6 +69,8 @@ class Past:
             "history",
             self.parts.profiles,
             quotas=quotas,
+            restart_cost=self.parts.costs.restart,
+            stop_cost=self.parts.costs.stop,
         )
         return setting(settings, cluster, speed)
 
@@ -112,6 +114,8 @@ def _past(
         notices.append(f"{believed} jobs have not ended: they are taken to run as believed")
     if unrun:
         notices.append(f"{unrun} jobs that never ran are left out")
+    if parts.tenancy is not None:
+        notices.append("who owns what is left out: in both replays everybody shares everything")
     if len(rows) >= MOST_JOBS:
         notices.append(f"only the latest {MOST_JOBS:,} jobs are replayed")
     first = min((job.spec.submit for job in found), default=0.0)

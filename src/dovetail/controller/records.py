@@ -9,7 +9,7 @@ from typing import Any
 
 from dovetail.core import codec
 from dovetail.model.event import Event, Submitted
-from dovetail.model.plan import Action, Plan
+from dovetail.model.plan import Action, Asked, Plan
 
 KINDS: dict[str, Any] = {
     kind.__name__: kind for union in (Event, Action) for kind in typing.get_args(union)
@@ -45,6 +45,17 @@ def _read(kind: str, fields: dict[str, Any]) -> Any:
     return codec.from_plain(KINDS[kind], fields)
 
 
-def read_plan(actions: str, wake_at: float | None) -> Plan:
+def written_asked(asked: Sequence[Asked]) -> str | None:
+    """What several domains wanted, as text; None: there is only one."""
+    if not asked:
+        return None
+    return compact([[each.domain, list(map(_plain, each.wanted)), each.came] for each in asked])
+
+
+def read_plan(actions: str, wake_at: float | None, asked: str | None = None) -> Plan:
     """A recorded plan."""
-    return Plan(tuple(read(actions)), wake_at)
+    found = tuple(
+        Asked(domain, tuple(_read(kind, fields) for kind, fields in wanted), came)
+        for domain, wanted, came in (json.loads(asked) if asked else ())
+    )
+    return Plan(tuple(read(actions)), wake_at, found)

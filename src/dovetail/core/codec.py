@@ -33,6 +33,7 @@ _STATE = (
     "mark",
     "impatient",
     "withheld",
+    "stray",
     "home",
 )
 """Run state of a job that is plain already."""

@@ -64,6 +64,8 @@ class Progressed(NamedTuple):
     job: int
     work: float
     rate: float
+    #: all its work, if the job's own steps tell; None: what was believed before
+    expected: float | None = None
 
 
 class Checkpointed(NamedTuple):
