@@ -230,11 +230,15 @@ class Cells:
     def reconfigured(self, layout: Layout) -> Cells:
         """Another configuration with everybody who runs; who lost their cells are lent theirs."""
         fresh = Cells(layout)
-        for sit in self.sitting():
-            fresh.apply(sit)
-        for node in sorted(self.bad_nodes):
-            fresh.apply(Break(node))
+        fresh.take_over(self)
         return fresh
+
+    def take_over(self, other: Cells) -> None:
+        """Everybody who runs in another configuration runs in this one, on the same hardware."""
+        for sit in other.sitting():
+            self.apply(sit)
+        for node in sorted(other.bad_nodes):
+            self.apply(Break(node))
 
     def validate(self) -> None:
         """Check everything that must hold between two commands."""
