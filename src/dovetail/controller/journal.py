@@ -170,14 +170,19 @@ class Journal:
         """Batches and plans after a sequence number, in order."""
         while True:
             page = self.store.rows(
-                select(schema.batches, schema.plans.c.actions, schema.plans.c.wake_at)
+                select(
+                    schema.batches,
+                    schema.plans.c.actions,
+                    schema.plans.c.wake_at,
+                    schema.plans.c.asked,
+                )
                 .join(schema.plans, schema.plans.c.sequence == schema.batches.c.sequence)
                 .where(schema.batches.c.sequence > after)
                 .order_by(schema.batches.c.sequence)
                 .limit(PAGE)
             )
             for row in page:
-                plan = records.read_plan(row["actions"], row["wake_at"])
+                plan = records.read_plan(row["actions"], row["wake_at"], row["asked"])
                 yield Recorded(row["sequence"], row["now"], records.read(row["events"]), plan)
             if len(page) < PAGE:
                 return
@@ -246,4 +251,5 @@ def _batch(sequence: int, entry: Entry) -> Row:
 
 def _plan(sequence: int, plan: Plan) -> Row:
     actions = records.written(plan.actions)
-    return {"sequence": sequence, "actions": actions, "wake_at": plan.wake_at}
+    asked = records.written_asked(plan.asked)
+    return {"sequence": sequence, "actions": actions, "wake_at": plan.wake_at, "asked": asked}

@@ -75,6 +75,8 @@ class Controller:
     ) -> None:
         #: makes schedulers like this one: for looking ahead
         self.make = make
+        #: what decides, where it is known
+        self.parts = parts
         self.journal = journal
         self.executor = executor
         self.settings = settings or Settings()
@@ -118,10 +120,26 @@ class Controller:
             return recovered
         old, last = journal.recover(composer(read_parts(before), self.executor))
         scheduler = make()
-        scheduler.restore(old.snapshot(), anew=True)
+        scheduler.take_over(old)
         journal.hand_over(scheduler, text)
         journal.remember(machines=machines.written(self.executor))
         return scheduler, last._replace(wake_at=self.time.now())
+
+    def reconfigure(self, parts: Parts) -> None:
+        """Let other parts decide from here on, about the jobs where they are.
+
+        Between two turns, in the loop's own thread. When this returns it is on disk; when it
+        raises, everything is as it was. A `UserError` says what is wrong with the parts.
+        """
+        make = composer(parts, self.executor)
+        scheduler = make()
+        scheduler.take_over(self.scheduler)
+        self.journal.hand_over(scheduler, parts.written())
+        self.scheduler, self.make, self.parts = scheduler, make, parts
+        self.trial = Trial(make)
+        self.wake_at = self.time.now()
+        if self._bell is not None:
+            self._bell.set()
 
     # ---- asking ------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from sqlalchemy.schema import CreateColumn
 
 from dovetail.model.errors import UserError
 
-VERSION = 3
+VERSION = 4
 """Raised with every change of the tables; `MIGRATIONS` says how to get there."""
 
 metadata = MetaData()
@@ -104,6 +104,8 @@ plans = Table(
     Column("sequence", BigInteger, primary_key=True, autoincrement=False),
     Column("actions", Text, nullable=False),
     Column("wake_at", Float),
+    #: how it came about, where several domains plan
+    Column("asked", Text),
 )
 
 snapshots = Table(
@@ -183,7 +185,12 @@ def _to_3(_: Connection) -> None:
     """Snapshots in pieces: a table that is new has been made already."""
 
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3}
+def _to_4(connection: Connection) -> None:
+    """What each domain wanted, where there are several."""
+    _add_columns(connection, plans, "asked")
+
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3, 3: _to_4}
 """From a version to the next one: each changes the tables inside the same transaction."""
 
 

@@ -44,13 +44,27 @@ def without_growth(job: Job, wanted: Allocation, releasing: Releasing) -> Alloca
 def in_place(job: Job, virtual: Allocation) -> Allocation:
     """Other amounts on the devices that a job has, in physical terms."""
     assert job.allocation is not None and job.virtual is not None
-    pairs = zip(job.virtual.parts, job.allocation.parts, strict=True)
+    return on_same(job.virtual, job.allocation, virtual)
+
+
+def on_same(virtual: Allocation, physical: Allocation, changed: Allocation) -> Allocation:
+    """Other amounts on the same devices of a view, on the hardware behind them."""
+    pairs = zip(virtual.parts, physical.parts, strict=True)
     places = {(mine.node, mine.devices): held for mine, held in pairs}
     parts = []
-    for new in virtual.parts:
+    for new in changed.parts:
         held = places[new.node, new.devices]
         parts.append(new._replace(node=held.node, devices=held.devices))
-    return virtual._replace(parts=tuple(parts))
+    return changed._replace(parts=tuple(parts))
+
+
+def beside(job: Job, residual: Allocation) -> Allocation:
+    """What a job keeps on its machines while it is suspended, in physical terms."""
+    assert job.allocation is not None and job.virtual is not None
+    pairs = zip(job.virtual.parts, job.allocation.parts, strict=True)
+    machines = {mine.node: held.node for mine, held in pairs}
+    parts = tuple(part._replace(node=machines[part.node]) for part in residual.parts)
+    return residual._replace(parts=parts)
 
 
 def confirmable(job: Job | None, action: Action) -> tuple[Action, ...]:

@@ -6,18 +6,30 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail.core import holding, storing
-from dovetail.core.books import RECLAIMED, RUNNING, STARTING, STOPPING, SUSPENDED, WAITING, Books
+from dovetail.core.books import RUNNING, STARTING, STOPPING, SUSPENDED, WAITING, Books
 from dovetail.core.lifecycle import move
 from dovetail.core.protocols import Planner
 from dovetail.model import event as events
 from dovetail.model.allocation import NOTHING, Allocation, Difference, allocation_of, classify
 from dovetail.model.event import ORDER, Event
 from dovetail.model.job import Job, Status
-from dovetail.model.plan import EMPTY, Action, Plan, Reason, Reject, Stop
+from dovetail.model.plan import (
+    EMPTY,
+    Action,
+    Asked,
+    Change,
+    Plan,
+    Reason,
+    Reject,
+    Resume,
+    Start,
+    Stop,
+)
 
 DONE = Status.DONE
 SAME_DEVICES = (Difference.NONE, Difference.IN_PLACE)
@@ -39,9 +51,11 @@ class Scheduler(Books):
     def step(self, now: float, batch: Sequence[Event]) -> Plan:
         """Take in all events of one instant and decide once."""
         actions, wake = self._note(now, batch), None
+        asked: tuple[Asked, ...] = ()
         sole = self._sole
         if sole is None:
-            actions += self._ask_all(now)
+            asked, done = self._ask_all(now)
+            actions += done
             wake = min((at for at in self.wakes if at is not None), default=None)
         else:
             wanted = sole.plan(now)
@@ -50,29 +64,33 @@ class Scheduler(Books):
             if sole.waiting:
                 sole.settled()
             wake = self.wakes[0] = sole.wake_at() if sole.timed else None
-        if actions or wake is not None:
-            return _new(Plan, (actions, wake))
+        if actions or asked or wake is not None:
+            return _new(Plan, (actions, wake, asked))
         return EMPTY
 
-    def _ask_all(self, now: float) -> tuple[Action, ...]:
+    def _ask_all(self, now: float) -> tuple[tuple[Asked, ...], tuple[Action, ...]]:
         """Have all domains plan in which something happened, and those that this touches again."""
-        actions: tuple[Action, ...] = ()
+        asked: list[Asked] = []
+        actions: list[Action] = []
         self._again.clear()
-        for domain in self.tenancy.turns(list(self._due), now):
-            actions += self._ask(domain, self._due[domain])
-        patience = AGAIN * len(self.planners)
-        while self._again and patience:
+        turns = deque(self.tenancy.turns(list(self._due), now))
+        patience = len(turns) + AGAIN * len(self.planners)
+        while (turns or self._again) and patience:
             patience -= 1
-            domain, _ = self._again.popitem()
-            actions += self._ask(domain, self._planner(domain))
+            domain = turns.popleft() if turns else self._again.popitem()[0]
+            planner = self._planner(domain)
+            wanted = planner.plan(now)
+            done = self._settle(domain, planner, wanted)
+            asked.append(Asked(domain, tuple(wanted), len(done)))
+            actions += done
         self._due = {}
-        return actions
+        return tuple(asked), tuple(actions)
 
-    def _ask(self, domain: int, planner: Planner) -> tuple[Action, ...]:
-        """Have one of several domains plan, and carry that out."""
-        done = self._carry_out(domain, planner.plan(self.now))
+    def _settle(self, domain: int, planner: Planner, wanted: Sequence[Action]) -> list[Action]:
+        """Carry out what one of several domains wants; stops of others that this takes go first."""
+        done = list(self._carry_out(domain, wanted)) if wanted else []
         if self._evicted:
-            done, self._evicted = (*self._evicted, *done), []
+            done, self._evicted = self._evicted + done, []
         if planner.waiting:
             planner.settled()
         self.wakes[domain] = planner.wake_at() if planner.timed else None
@@ -86,26 +104,38 @@ class Scheduler(Books):
         owed = self._note(now, batch)
         if plan.actions[: len(owed)] != owed:
             raise Unlike(f"at {now} the books owe {owed}, but {plan.actions} was recorded")
-        recorded: dict[int, list[Action]] = {domain: [] for domain in self._due}
-        for action in plan.actions[len(owed) :]:
-            if isinstance(action, Stop) and action.cause == RECLAIMED:
-                # Comes of itself with what caused it.
-                continue
-            home = self.jobs[action.job].home if action.job in self.jobs else -1
-            if home not in recorded:
-                raise Unlike(f"at {now} nobody was asked about {action}")
-            recorded[home].append(self._in_view(home, action))
-        for domain in self.tenancy.turns(list(self._due), now):
-            planner = self._due[domain]
-            planner.follow(now, recorded[domain])
-            if recorded[domain]:
-                self._carry_out(domain, recorded[domain])
-                self._evicted.clear()
-            if planner.waiting:
-                planner.settled()
-            self.wakes[domain] = planner.wake_at() if planner.timed else None
+        recorded = plan.actions[len(owed) :]
         if self._sole is None:
-            self._due = {}
+            self._follow_all(now, recorded, plan.asked)
+            return
+        unknown = [action for action in recorded if action.job not in self.jobs]
+        if unknown:
+            raise Unlike(f"at {now} nobody was asked about {unknown[0]}")
+        wanted = [_wanted(action) for action in recorded]
+        self._sole.follow(now, wanted)
+        self._settle(0, self._sole, wanted)
+
+    def _follow_all(
+        self, now: float, recorded: tuple[Action, ...], asked: tuple[Asked, ...]
+    ) -> None:
+        """Ask nobody, and carry out what each domain wanted then where it was carried out then."""
+        self._again.clear()
+        self.tenancy.turns(list(self._due), now)
+        for domain, wanted, came in asked:
+            expected, recorded = list(recorded[:came]), recorded[came:]
+            self._places = {
+                action.job: action.allocation
+                for action in expected
+                if isinstance(action, Start | Resume | Change)
+            }
+            planner = self._planner(domain)
+            planner.follow(now, wanted)
+            done = self._settle(domain, planner, wanted)
+            if done != expected:
+                raise Unlike(f"at {now} {wanted} comes to {done}, but {expected} was recorded")
+        if recorded:
+            raise Unlike(f"at {now} nobody was asked about {recorded[0]}")
+        self._due, self._places = {}, {}
 
     def _note(self, now: float, batch: Sequence[Event]) -> tuple[Action, ...]:
         """Take in all events of one instant; returns what the books owe because of them."""
@@ -121,6 +151,8 @@ class Scheduler(Books):
             NOTE[type(event)](self, event)
         if self.contested:
             self._claim_contested()
+        if sole is None and self.tenancy.touched:
+            self._tell_touched()
         return self._dispatched() if self._owed else ()
 
     # ---- noting what happened ----------------------------------------------------------------
@@ -209,7 +241,8 @@ class Scheduler(Books):
     def _withheld(self, event: events.Withheld) -> None:
         job = self.jobs.get(event.job)
         if job is not None and job.status is WAITING and not job.withheld:
-            self._planner(job.home).left(job, self.now, False)
+            if not job.stray:
+                self._planner(job.home).left(job, self.now, False)
             job.withheld = True
 
     def _offered(self, event: events.Offered) -> None:
@@ -217,7 +250,8 @@ class Scheduler(Books):
         if job is not None and job.withheld:
             job.withheld = False
             job.since = self.now
-            self._planner(job.home).waits(job, self.now)
+            if not job.stray:
+                self._planner(job.home).waits(job, self.now)
 
     def _stopped(self, event: events.Stopped) -> None:
         job = self.jobs.get(event.job)
@@ -255,15 +289,18 @@ class Scheduler(Books):
     def _correct(self, job: Job, actual: Allocation) -> None:
         """An executor gave a job other devices than planned."""
         assert job.allocation is not None and job.virtual is not None
-        planner = self._planner(job.home)
-        planner.left(job, self.now, False)
+        self._planner(job.home).left(job, self.now, False)
         self.cluster.release(job.allocation)
         self.tenancy.release(job.home, job.virtual, job.id)
-        planner.waits(job, self.now)
         self.cluster.take(actual, closed_too=True)
-        job.allocation, job.virtual = actual, self.tenancy.virtual(job.home, actual)
-        self.tenancy.bind(job.home, job.virtual, job.id, actual)
-        planner.started(job, self.now)
+        home, (seat,) = job.home, self.tenancy.adopt([(job.spec, actual)])
+        job.allocation = actual
+        job.home, job.virtual = seat
+        if job.home == home:
+            self._planner(home).waits(job, self.now)
+        else:
+            self._introduce(job)
+        self._planner(job.home).started(job, self.now)
 
     def _progressed(self, event: events.Progressed) -> None:
         job = self.jobs.get(event.job)
@@ -342,6 +379,8 @@ class Scheduler(Books):
         found = self.jobs.get(job)
         if found is None:
             return Reason("unknown", f"no job {job} is waiting or running")
+        if found.stray:
+            return Reason("tenant", found.stray, (), "tenants among whom it has a place")
         if found.withheld:
             text = "it is withheld: its owner holds it back, or it rests after a failure"
             return Reason("withheld", text, (), "its release")
@@ -369,6 +408,17 @@ class Scheduler(Books):
         they are and know nothing of how they came to be so.
         """
         storing.restore(self, state, anew)
+
+    def take_over(self, other: Scheduler) -> None:
+        """Continue for a scheduler of other parts, with its jobs where they are."""
+        self.restore(other.image(), anew=True)
+        if type(self.predictor) is type(other.predictor):
+            self.predictor.restore(other.predictor.snapshot())
+
+
+def _wanted(action: Action) -> Action:
+    """A recorded action as it was wanted: whom it had to wait for is found again."""
+    return action._replace(awaits=()) if isinstance(action, Start | Resume) else action
 
 
 NOTE: dict[type, Callable[[Scheduler, Any], None]] = {

@@ -99,6 +99,7 @@ class Job:
         "spec",
         "starts",
         "status",
+        "stray",
         "virtual",
         "withheld",
     )
@@ -140,6 +141,8 @@ class Job:
         self.impatient = False
         #: does somebody keep it from starting? Then its planner does not know it for now
         self.withheld = False
+        #: why no domain takes it in, as when its tenant is gone; then no planner knows it
+        self.stray = ""
         #: jobs whose devices this start waits for
         self.awaits = NOBODY
         #: the domain of the tenancy the job plans in
@@ -159,7 +162,8 @@ class Job:
         twin.overhead, twin.rate, twin.starts = self.overhead, self.rate, self.starts
         twin.first_start, twin.preemptions = self.first_start, self.preemptions
         twin.failures, twin.mark, twin.withheld = self.failures, self.mark, self.withheld
-        twin.impatient, twin.lane, twin.entry = self.impatient, None, None
+        twin.impatient, twin.stray = self.impatient, self.stray
+        twin.lane = twin.entry = None
         return twin
 
     def __repr__(self) -> str:

@@ -11,18 +11,15 @@ from collections.abc import Callable
 from typing import Protocol
 
 from dovetail.core.protocols import Tenancy
-from dovetail.core.registry import nearest
 from dovetail.model.cluster import Cluster, Node
 from dovetail.model.errors import UserError
 from dovetail.model.job import JobSpec
 from dovetail.tenancy.cells.clusters import VirtualClusters
-from dovetail.tenancy.cells.config import layout_for, owned_gpus
+from dovetail.tenancy.cells.config import layout_for
 from dovetail.tenancy.contracts import read_contracts
+from dovetail.tenancy.kinds import PRIVATE, chosen, tenancy_of
 from dovetail.tenancy.partitions import Partitions, dealt
-from dovetail.tenancy.shares import Shares
 from dovetail.tenancy.whole import Whole
-
-KINDS = ("cells", "private", "shares")
 
 COLUMNS: dict[str, Callable[[JobSpec], str]] = {
     "vc": lambda spec: spec.tenant,
@@ -55,19 +52,10 @@ def tenancy_for(settings: Settings, cluster: Cluster) -> tuple[Tenancy, Cluster]
         return _partitions(settings.partition_by, cluster), cluster
     if settings.partition_by is not None:
         raise UserError("--tenancy and --partition-by both say who owns what: give one of them")
-    kind, _, path = settings.tenancy.partition(":")
-    if kind not in KINDS:
-        raise UserError(f"--tenancy {settings.tenancy}: no such kind{nearest(kind, list(KINDS))}")
-    if not path and not settings.cluster.endswith(".toml"):
-        raise UserError(f"--tenancy {kind}: say whose cells, as in {kind}:tenants.toml")
-    contracts = read_contracts(path or settings.cluster)
-    layout = layout_for(cluster, contracts)
-    if kind == "shares":
-        return Shares(cluster, owned_gpus(layout)), cluster
-    cells = VirtualClusters(cluster, layout)
-    if kind == "private":
-        return _private(cells, cluster)
-    return cells, cluster
+    tenants = chosen(settings.tenancy, settings.cluster)
+    if tenants.kind == PRIVATE:
+        return _private(VirtualClusters(cluster, layout_for(cluster, tenants.contracts)), cluster)
+    return tenancy_of(tenants, cluster), cluster
 
 
 def private_twin(settings: Settings) -> str | None:

@@ -17,6 +17,8 @@ from typing import Any
 from dovetail.core.registry import nearest
 from dovetail.model.errors import UserError
 
+LENT = "lent"
+"""What the domain is called in which jobs run on what owners leave idle."""
 KEYS = ("type", "nodes", "racks", "gpus")
 
 
@@ -49,9 +51,16 @@ def read_contracts(path: str) -> tuple[Contract, ...]:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not a text file") from None
+    return contracts_in(text, path)
+
+
+def contracts_in(text: str, path: str) -> tuple[Contract, ...]:
+    """The tenants that the text of a file lists; `path` is its name, for errors."""
     found = _listed(path, text) if path.endswith(".csv") else _tables(path, text)
     seen: set[str] = set()
     for contract in found:
+        if contract.name == LENT:
+            raise UserError(f"{contract.where}no tenant may be called {LENT!r}: idle hardware is")
         if contract.name in seen:
             raise UserError(f"{contract.where}tenant {contract.name!r} is listed twice")
         seen.add(contract.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core.protocols import Bound
+from dovetail.core.protocols import Bound, Held, Seat
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Cluster
 from dovetail.model.job import JobSpec
@@ -34,10 +34,14 @@ class Whole:
         return self._cluster
 
     def bind(
-        self, domain: int, allocation: Allocation, job: int, at: Allocation | None = None
+        self, domain: int, allocation: Allocation, spec: JobSpec, at: Allocation | None = None
     ) -> Bound | str:
         """Already physical."""
         return Bound(allocation)
+
+    def adopt(self, running: Sequence[tuple[JobSpec, Allocation]]) -> list[Seat]:
+        """Already at home."""
+        return [Seat(0, physical) for _, physical in running]
 
     def release(self, domain: int, allocation: Allocation, job: int) -> None:
         """Nothing beyond the physical cluster to keep."""
@@ -45,12 +49,9 @@ class Whole:
     def loosen(self, domain: int, allocation: Allocation, job: int) -> None:
         """Nothing beyond the physical cluster to keep."""
 
-    def resize(self, domain: int, allocation: Allocation, job: int) -> None:
+    def resize(self, domain: int, allocation: Allocation, job: int) -> Sequence[int]:
         """Nothing beyond the physical cluster to keep."""
-
-    def virtual(self, domain: int, allocation: Allocation) -> Allocation:
-        """Views speak of the same nodes."""
-        return allocation
+        return ()
 
     def hold(self, allocation: Allocation) -> None:
         """Nothing beyond the physical cluster to keep."""
@@ -71,5 +72,5 @@ class Whole:
         """Who holds what says it all."""
         return None
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Any, held: Sequence[Held]) -> None:
         """Nothing to take back."""

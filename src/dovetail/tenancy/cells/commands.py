@@ -69,7 +69,35 @@ class Repair:
     node: str
 
 
-Command = Ask | Sit | Leave | Withdraw | Break | Repair
+@dataclass(frozen=True)
+class Occupy:
+    """A tenant uses one of its devices there; its planner has chosen it, so nothing is searched."""
+
+    tenant: str
+    #: the address of the tenant's device
+    device: str
+    node: str
+    #: of the device on its node
+    index: int
+
+
+@dataclass(frozen=True)
+class Lend:
+    """Somebody uses an idle device until its owner wants it."""
+
+    node: str
+    index: int
+
+
+@dataclass(frozen=True)
+class Vacate:
+    """Nobody uses a device any more."""
+
+    node: str
+    index: int
+
+
+Command = Ask | Sit | Leave | Withdraw | Break | Repair | Occupy | Lend | Vacate
 
 
 class Go(NamedTuple):
@@ -93,6 +121,9 @@ class Wait(NamedTuple):
 
 class Done(NamedTuple):
     """It was noted."""
+
+    #: can everybody still have what is owed to them?
+    safe: bool = True
 
 
 Answer = Go | Preempt | Wait | Done

@@ -195,7 +195,7 @@ class Holding:
         group.places[size][index][number] = leaf
         mine = None
         if group.virtual is not None and not demoted:
-            mine = self._counterpart(leaf, group.gang, row.types[number])
+            mine = self.counterpart(leaf, group.gang, row.types[number])
             group.virtual[size][index][number] = mine
         safe = self.take(leaf, mine, group)
         leaf.user = group
@@ -213,7 +213,7 @@ class Holding:
             if leaf.charged is not None:
                 self.demote(leaf.charged, by)
 
-    def _counterpart(self, leaf: Physical, gang: Gang, kind: str) -> Virtual | None:
+    def counterpart(self, leaf: Physical, gang: Gang, kind: str) -> Virtual | None:
         """The tenant's device that goes with this one, in a cell of that type."""
         level = leaf.chain.level(kind)
         estate = self.forest.estates.get(gang.tenant)

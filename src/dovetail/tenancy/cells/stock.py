@@ -47,7 +47,11 @@ class Stock:
         #: the bad ones among them
         self.bad: Levels = [[] for _ in chain.types]
         #: what all tenants together are owed
-        self.owed = [sum(o.owed[level] for o in owners.values()) for level in range(len(full))]
+        self.owed = self.sum_owed()
+
+    def sum_owed(self) -> list[int]:
+        """By level: what all tenants together are owed."""
+        return [sum(o.owed[level] for o in self.owners.values()) for level in range(len(self.full))]
 
     # ---- taking and giving back --------------------------------------------------------------
 
