@@ -142,7 +142,7 @@ def test_a_job_of_nobody_is_refused_with_a_name_that_is_meant(tmp_path: Path, te
     run = replay(Replay(str(trace), "4x8", "fifo", tenancy=f"cells:{tenants}"))
     assert list(run.records.reason.values()) == [
         "no tenant is called 'visoin'; did you mean 'vision'?",
-        "asks for 32 GPUs; the cluster has 20 GPUs",
+        "asks for 32 GPUs; the cluster has 20 GPUs (counting what vision owns)",
     ]
 
 

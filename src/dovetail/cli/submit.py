@@ -30,6 +30,10 @@ def submit(
     memory: Annotated[str | None, typer.Option(help="Like 16G, or auto.")] = None,
     gpu_type: Annotated[str | None, typer.Option(help="Only GPUs of this type.")] = None,
     priority: Annotated[str | None, typer.Option(help="low, normal, high or a number.")] = None,
+    tenant: Annotated[str | None, typer.Option(help="Whose job it is, of several.")] = None,
+    borrow: Annotated[
+        bool, typer.Option("--borrow", help="Run on what owners leave idle, until they want it.")
+    ] = False,
     deadline: Annotated[str | None, typer.Option(help="Like 8h, from now.")] = None,
     time_limit: Annotated[str | None, typer.Option(help="Like 2h30m; then it is ended.")] = None,
     estimate: Annotated[str | None, typer.Option(help="How long you think it takes.")] = None,
@@ -68,6 +72,8 @@ def submit(
         "memory": memory,
         "gpu_type": gpu_type,
         "priority": priority,
+        "tenant": tenant,
+        "borrow": borrow or None,
         "deadline": deadline,
         "time_limit": time_limit,
         "estimate": estimate,

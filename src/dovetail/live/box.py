@@ -29,6 +29,7 @@ from dovetail.model.live import (
 )
 from dovetail.model.review import Review
 from dovetail.model.shadow import ShadowReport
+from dovetail.model.tenants import Change, Contracts, Tenants
 from dovetail.model.what_if import Comparison
 from dovetail.model.why import Why
 
@@ -173,6 +174,14 @@ class Box(Closing):
         """All machines."""
         return [_value(Machine, each) for each in self._line.get("/nodes")]
 
+    def tenants(self) -> Tenants:
+        """What tenants own, who is on it, and what is lent to whom."""
+        return _value(Tenants, self._line.get("/tenants"))
+
+    def contracts(self) -> Contracts:
+        """Who owns what, as a file that can be changed and applied."""
+        return _value(Contracts, self._line.get("/tenants/contracts"))
+
     # ---- touching ----------------------------------------------------------------------------
 
     def cancel(self, job: Reference) -> Told:
@@ -201,6 +210,13 @@ class Box(Closing):
     def undrain(self, node: str) -> None:
         """Take work there again."""
         self._line.post(f"/nodes/{quote(node, safe='')}/undrain")
+
+    def apply_tenants(
+        self, text: str, kind: str = "", name: str = "tenants.toml", dry_run: bool = False
+    ) -> Change:
+        """Let others own what while jobs run; a dry run only says what that would do."""
+        wanted = {"text": text, "kind": kind, "name": name, "dry_run": dry_run}
+        return _value(Change, self._line.post("/tenants/contracts", wanted))
 
     def end(self, stop_jobs: bool = False) -> int:
         """End the controller; jobs go on running, or are given up: how many were."""

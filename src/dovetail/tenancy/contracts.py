@@ -2,14 +2,17 @@
 
 A TOML file has a table `[[tenants]]` each, with `name` and what it owns: `nodes` (whole machines),
 `racks`, `gpus` (a number of loose GPUs, or a list of cell sizes, as in `[4, 2]`), and `type` where
-the cluster has several. A tenant that owns of several types has a list `own` of such tables. A CSV
+the cluster has several. A tenant that owns of several types has a list `own` of such tables. Lists
+of `users` and `groups` say whose jobs may be its own; only a live controller reads them. A CSV
 file has a header and NAME,NODES lines. Nothing here knows hardware: `cells.config` does.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,7 @@ from dovetail.model.errors import UserError
 LENT = "lent"
 """What the domain is called in which jobs run on what owners leave idle."""
 KEYS = ("type", "nodes", "racks", "gpus")
+PEOPLE = ("users", "groups")
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,9 @@ class Contract:
 
     name: str
     own: tuple[Holding, ...]
+    #: accounts and groups whose jobs may be its own; both empty: the group of its name
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
     #: `file:line: `, for errors
     where: str = ""
 
@@ -78,7 +85,7 @@ def _listed(path: str, text: str) -> list[Contract]:
         if not count.strip().isdigit() or int(count) < 1:
             raise UserError(f"{path}:{number}: {line!r} is not NAME,NODES")
         own = (Holding(nodes=int(count)),)
-        found.append(Contract(name.strip(), own, f"{path}:{number}: "))
+        found.append(Contract(name.strip(), own, where=f"{path}:{number}: "))
     return found
 
 
@@ -107,13 +114,20 @@ def _contract(table: dict[str, Any], where: str) -> Contract:
     name = keys.pop("name", None)
     if not isinstance(name, str) or not name:
         raise UserError(f"{where}a tenant needs a name")
+    people = {key: _names(keys.pop(key, []), f"{where}{name}: {key}") for key in PEOPLE}
     own = [dict(each) for each in keys.pop("own", [])]
     if keys:
         own.insert(0, keys)
     holdings = tuple(_holding(each, f"{where}{name}: ") for each in own)
     if not any(h.nodes or h.racks or h.gpus for h in holdings):
         raise UserError(f"{where}{name} owns nothing; give nodes, racks or gpus")
-    return Contract(name, holdings, where)
+    return Contract(name, holdings, **people, where=where)
+
+
+def _names(value: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(name, str) and name for name in value):
+        raise UserError(f"{where} is {value!r}; it must be a list of names")
+    return tuple(value)
 
 
 def _holding(table: dict[str, Any], where: str) -> Holding:
@@ -134,3 +148,34 @@ def _count(value: Any, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 1_000_000:
         raise UserError(f"{where} is {value!r}; it must be a whole number of at least 0")
     return value
+
+
+def written(contracts: tuple[Contract, ...]) -> str:
+    """The contracts as a file that can be read again."""
+    return "\n".join(line for contract in contracts for line in _lines(contract))
+
+
+def _lines(contract: Contract) -> Iterator[str]:
+    yield "[[tenants]]"
+    yield f"name = {json.dumps(contract.name)}"
+    single = len(contract.own) == 1
+    if single:
+        yield from (f"{key} = {value}" for key, value in _amounts(contract.own[0]).items())
+    else:
+        tables = (_amounts(own).items() for own in contract.own)
+        rows = (", ".join(f"{key} = {value}" for key, value in pairs) for pairs in tables)
+        yield f"own = [{', '.join(f'{{ {row} }}' for row in rows)}]"
+    for key in PEOPLE:
+        if names := getattr(contract, key):
+            yield f"{key} = {json.dumps(names)}"
+    yield ""
+
+
+def _amounts(own: Holding) -> dict[str, str]:
+    found = {"type": json.dumps(own.type)} if own.type else {}
+    found |= {"racks": str(own.racks)} if own.racks else {}
+    found |= {"nodes": str(own.nodes)} if own.nodes else {}
+    if own.gpus:
+        loose = set(own.gpus) == {1}
+        found["gpus"] = str(len(own.gpus)) if loose else json.dumps(own.gpus)
+    return found

@@ -10,11 +10,10 @@ from fastapi import APIRouter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from dovetail.controller import reading
-from dovetail.controller.api.explained import parts_of
 from dovetail.controller.api.jobs import Reference, shown, single
 from dovetail.controller.api.people import Anyone
 from dovetail.controller.api.refusing import Refused
-from dovetail.controller.api.service import Served
+from dovetail.controller.api.service import Served, parts_of
 from dovetail.controller.api.tasks import Name
 from dovetail.controller.past import past
 from dovetail.controller.why import why as reasons

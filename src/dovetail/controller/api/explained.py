@@ -8,10 +8,9 @@ from fastapi import APIRouter
 
 from dovetail.controller.api.jobs import Reference
 from dovetail.controller.api.people import Anyone
-from dovetail.controller.api.service import Served, Service
+from dovetail.controller.api.service import Served, Service, parts_of
 from dovetail.controller.explaining import curve, rules
 from dovetail.controller.finding import resolve
-from dovetail.controller.parts import Parts, read_parts
 from dovetail.model.explained import Curve, Rules
 from dovetail.model.profile import Profile
 from dovetail.profiles import catalogue
@@ -48,9 +47,3 @@ def _drawn(service: Service, known: Profile, number: int) -> Curve:
     cores, memory = poorest.cpu / (1000 * gpus), poorest.memory / (1024 * gpus)
     drawn = curve(known, kind, memory)
     return replace(drawn, granted=cores, speed=known.rate(cores, memory, kind))
-
-
-def parts_of(service: Service) -> Parts:
-    """What decides, as it is on record."""
-    written = service.controller.journal.store.noted("parts")
-    return read_parts(written) if written is not None else Parts(service.policy)

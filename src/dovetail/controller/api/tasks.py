@@ -92,6 +92,8 @@ class Task(BaseModel):
     gpu_memory: Memory = Field(None, description="MiB on each GPU that must be free.")
     gpu_type: Name = ""
     priority: Priority = 0.0
+    tenant: Name = Field("", description="Whose job it is, where there are tenants.")
+    borrow: bool = Field(False, description="Run it on what owners leave idle, until they want it.")
     deadline: Duration | None = Field(None, description="From submission.")
     time_limit: Duration | None = Field(None, description="Of running; then it is ended.")
     estimate: Duration | None = Field(None, description="How long its owner thinks it takes.")
