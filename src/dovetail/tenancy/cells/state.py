@@ -43,7 +43,7 @@ from dovetail.tenancy.cells.groups import (
 )
 from dovetail.tenancy.cells.holding import Holding
 from dovetail.tenancy.cells.layout import Layout
-from dovetail.tenancy.cells.opening import open_stocks
+from dovetail.tenancy.cells.opening import check_pins, open_stocks
 
 ONE = {1: 1}
 """The sizes of a gang that is one device."""
@@ -89,6 +89,7 @@ class Cells:
                 cell = self.forest.pinned[name]
                 self.stocks[cell.chain.name].take(cell, estate.name)
                 bind(cell, levels[-1][0])
+        check_pins(self.stocks, self.layout)
 
     # ---- the door ----------------------------------------------------------------------------
 
