@@ -16,7 +16,7 @@ from dovetail.model import event as events
 from dovetail.model.allocation import NOTHING, Allocation, Difference, allocation_of, classify
 from dovetail.model.event import ORDER, Event
 from dovetail.model.job import Job, Status
-from dovetail.model.plan import Action, Reject, Stop
+from dovetail.model.plan import Action, Reason, Reject, Stop
 
 DONE = Status.DONE
 SAME_DEVICES = (Difference.NONE, Difference.IN_PLACE)
@@ -60,7 +60,8 @@ class Noting(Books):
         if refusal is None:
             self.jobs[job.id] = job
         else:
-            self._reject(job, refusal)
+            reason = self.tenancy.explain(job, Reason("impossible", refusal))
+            self._reject(job, reason.text)
 
     def _reject(self, job: Job, reason: str) -> None:
         move(job, Status.REJECTED)
@@ -172,6 +173,8 @@ class Noting(Books):
             # Amounts may have been changed while it was starting: ours are the later ones.
             self._correct(job, event.allocation)
         move(job, RUNNING)
+        # What the engine took to start it is a part of what a start costs, and is over.
+        job.overhead = max(0.0, job.overhead - (self.now - job.since))
         job.since = job.began = self.now
         self._planner(job.home).changed(job, self.now)
 
@@ -198,6 +201,8 @@ class Noting(Books):
         if job.allocation is not None and job.status is RUNNING:
             self._count(job, job.allocation)
         job.attained, job.rate = event.work, event.rate
+        if event.expected is not None:
+            job.expected = event.expected
         self._planner(job.home).changed(job, self.now)
 
     def _checkpointed(self, event: events.Checkpointed) -> None:

@@ -16,6 +16,7 @@ from dovetail.model.cluster import Cluster
 from dovetail.model.job import Job, JobSpec
 from dovetail.model.plan import Action, Reason
 from dovetail.model.request import WHOLE, Replica
+from dovetail.model.tenants import Overview
 
 
 @dataclass(slots=True)
@@ -137,6 +138,10 @@ class Tenancy(Protocol):
         """Is there one domain whose view is the cluster itself? Then nothing needs binding."""
 
     @property
+    def lends(self) -> bool:
+        """May jobs of negative priority run on what its owners leave idle?"""
+
+    @property
     def domains(self) -> Sequence[str]:
         """Names of the domains; a domain has one queue and one view."""
 
@@ -187,6 +192,12 @@ class Tenancy(Protocol):
 
     def open(self, node: int) -> None:
         """A physical node takes work again."""
+
+    def explain(self, job: Job, reason: Reason) -> Reason:
+        """A planner's reason in the words of who owns what."""
+
+    def overview(self) -> Overview:
+        """What each tenant owns, and who is on it; for people, not for decisions."""
 
     def validate(self) -> None:
         """Check that views and whatever else is kept are in order."""

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core import storing
+from dovetail.core import awaiting, storing
 from dovetail.core.books import WAITING
 from dovetail.core.noting import Noting
 from dovetail.core.protocols import Planner
@@ -76,6 +76,9 @@ class Scheduler(Noting):
             done, self._evicted = self._evicted + done, []
         if planner.waiting:
             planner.settled()
+            if domain in self._again:
+                # What it did itself changed its view: it has not seen that yet.
+                planner.capacity_changed()
         self.wakes[domain] = planner.wake_at() if planner.timed else None
         return done
 
@@ -133,12 +136,10 @@ class Scheduler(Noting):
             text = "it is withheld: its owner holds it back, or it rests after a failure"
             return Reason("withheld", text, (), "its release")
         if found.status is WAITING:
-            return self.planners[found.home].explain(found, self.now)
+            reason = self.planners[found.home].explain(found, self.now)
+            return self.tenancy.explain(found, reason)
         if found.awaits:
-            names = ", ".join(self.jobs[other].spec.name for other in sorted(found.awaits))
-            text = f"its devices are reserved; {names} must let go of them first"
-            unblock = "their word that they have stopped"
-            return Reason("releasing", text, tuple(sorted(found.awaits)), unblock)
+            return awaiting.explain(self, found)
         return Reason(str(found.status), f"it is {found.status}")
 
     def snapshot(self) -> dict[str, Any]:

@@ -14,13 +14,16 @@ from dovetail.core.protocols import Bound, Held, Seat
 from dovetail.model.allocation import Allocation, allocation_of
 from dovetail.model.cluster import Cluster
 from dovetail.model.errors import UserError
-from dovetail.model.job import JobSpec
+from dovetail.model.job import Job, JobSpec
+from dovetail.model.plan import Reason
+from dovetail.model.tenants import Estate, Overview
 
 
 class Partitions:
     """Nodes per partition, by their numbers in the physical cluster."""
 
     whole = False
+    lends = False
 
     def __init__(
         self,
@@ -108,6 +111,19 @@ class Partitions:
         """Open the node in the partition that owns it."""
         for view, index in self._owner(node):
             view.open(index)
+
+    def explain(self, job: Job, reason: Reason) -> Reason:
+        """A partition is a cluster like any other."""
+        return reason
+
+    def overview(self) -> Overview:
+        """Whole nodes per tenant, and nothing is lent."""
+        free = [view.idle for view in self._views]
+        estates = tuple(
+            Estate(name, view.gpus, view.gpus - idle, idle)
+            for name, view, idle in zip(self.domains, self._views, free, strict=True)
+        )
+        return Overview("partitions", 0.0, estates)
 
     def validate(self) -> None:
         """Check the views."""

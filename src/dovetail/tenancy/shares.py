@@ -10,7 +10,6 @@ others' jobs spread over all nodes, a tenant can own 8 GPUs and find no node wit
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dovetail.core.holding import occupy
@@ -19,8 +18,12 @@ from dovetail.core.registry import nearest
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Cluster
 from dovetail.model.errors import UserError
-from dovetail.model.job import JobSpec
+from dovetail.model.job import Job, JobSpec
+from dovetail.model.plan import Reason
+from dovetail.model.tenants import Overview
 from dovetail.tenancy.contracts import LENT
+from dovetail.tenancy.paths import listed
+from dovetail.tenancy.standing import Number, Taken, overview, worded
 
 HALF_LIFE = 7 * 86400.0
 """Seconds after which past use counts half."""
@@ -41,19 +44,11 @@ class Limited(Cluster):
             self.idle = shown
 
 
-@dataclass
-class Use:
-    """What a job holds, and whether it is within its tenant's number."""
-
-    domain: int
-    allocation: Allocation
-    borrowed: bool
-
-
 class Shares:
     """GPUs per tenant, by number."""
 
     whole = False
+    lends = False
 
     def __init__(self, cluster: Cluster, gpus: Mapping[str, int]) -> None:
         self.domains: Sequence[str] = (*gpus, LENT)
@@ -71,7 +66,7 @@ class Shares:
         capabilities = {pool.type: pool.capabilities for pool in cluster.pools}
         self._all = Cluster(cluster.nodes, capabilities)
         self._views = [Limited(cluster.nodes, capabilities) for _ in self._own]
-        self._held: dict[int, Use] = {}
+        self._held: dict[int, Taken] = {}
         #: jobs that had to go and have not been told yet
         self._evicted: set[int] = set()
         #: domains that wanted to reclaim more than is theirs, with what was left to them then
@@ -93,10 +88,7 @@ class Shares:
 
     def domain(self, spec: JobSpec) -> int | str:
         """The tenant's own, by the longest path that is listed."""
-        path = spec.tenant
-        while path and path not in self._index:
-            path = path.rpartition("/")[0]
-        if path in self._index:
+        if path := listed(spec.tenant, self._index):
             return self._index[path]
         return f"no tenant is called {spec.tenant!r}{nearest(spec.tenant, list(self._index))}"
 
@@ -136,7 +128,9 @@ class Shares:
         for victim in victims:
             self._drop(victim)
             self._evicted.add(victim)
-        self._take(spec.id, Use(domain, allocation, borrowed))
+            # It may have had more than is needed: everybody can have the rest.
+            self.touched.update(range(len(self.domains)))
+        self._take(spec.id, Taken(domain, allocation, borrowed))
         self._show()
         return Bound(allocation, tuple(victims))
 
@@ -179,13 +173,13 @@ class Shares:
                 return part.node
         return None
 
-    def _take(self, job: int, use: Use) -> None:
+    def _take(self, job: int, use: Taken) -> None:
         occupy(self._all, use.allocation)
         self._held[job] = use
         if not use.borrowed:
             self._charge(use, 1)
 
-    def _charge(self, use: Use, sign: int) -> None:
+    def _charge(self, use: Taken, sign: int) -> None:
         for counted in self._counts_for[use.domain]:
             self._used[counted] += sign * use.allocation.milli_gpus
 
@@ -196,7 +190,7 @@ class Shares:
             home = self.domain(spec)
             domain = self._lent if isinstance(home, str) else home
             borrowed = physical.milli_gpus > self.left(domain)
-            self._take(spec.id, Use(domain, physical, borrowed))
+            self._take(spec.id, Taken(domain, physical, borrowed))
             seats[spec.id] = Seat(domain, physical)
         self._show()
         return [seats[spec.id] for spec, _ in running]
@@ -274,6 +268,18 @@ class Shares:
         self._show()
         return ()
 
+    def explain(self, job: Job, reason: Reason) -> Reason:
+        """Whose number is used up."""
+        name, asked = self.domains[job.home], job.spec.request.milli_gpus
+        others = [n for n, held in self._held.items() if held.domain != job.home]
+        return worded(reason, name, asked, max(self.left(job.home), 0), job.spec.resumable, others)
+
+    def overview(self) -> Overview:
+        """All tenants with their numbers, and all GPUs with who is on them."""
+        pairs = enumerate(zip(self._index, self._own, self._used, strict=False))
+        numbers = [Number(*each, top=len(self._counts_for[at]) == 1) for at, each in pairs]
+        return overview(self._all, numbers, self._held)
+
     # ---- hardware ----------------------------------------------------------------------------
 
     def hold(self, allocation: Allocation) -> None:
@@ -324,7 +330,7 @@ class Shares:
         self._modest = dict(state["modest"])
         known = {each.spec.id: each for each in held}
         for job, borrowed in state["held"]:
-            self._take(job, Use(known[job].domain, known[job].virtual, borrowed))
+            self._take(job, Taken(known[job].domain, known[job].virtual, borrowed))
         self._show()
 
 

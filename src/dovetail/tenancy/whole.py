@@ -8,13 +8,16 @@ from typing import Any
 from dovetail.core.protocols import Bound, Held, Seat
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Cluster
-from dovetail.model.job import JobSpec
+from dovetail.model.job import Job, JobSpec
+from dovetail.model.plan import Reason
+from dovetail.model.tenants import Overview
 
 
 class Whole:
     """No tenancy: all jobs share one queue and all nodes."""
 
     whole = True
+    lends = False
     domains: Sequence[str] = ("",)
 
     def __init__(self, cluster: Cluster) -> None:
@@ -64,6 +67,14 @@ class Whole:
 
     def open(self, node: int) -> None:
         """Nothing beyond the physical cluster to keep."""
+
+    def explain(self, job: Job, reason: Reason) -> Reason:
+        """Nothing is anybody's."""
+        return reason
+
+    def overview(self) -> Overview:
+        """There are no tenants."""
+        return Overview()
 
     def validate(self) -> None:
         """The cluster is checked with the books."""

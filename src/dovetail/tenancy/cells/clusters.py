@@ -18,8 +18,10 @@ from dovetail.core.registry import nearest
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Cluster
 from dovetail.model.errors import OverCommitted
-from dovetail.model.job import JobSpec
-from dovetail.tenancy.cells import storing
+from dovetail.model.job import Job, JobSpec
+from dovetail.model.plan import Reason
+from dovetail.model.tenants import Overview
+from dovetail.tenancy.cells import reasons, storing
 from dovetail.tenancy.cells.adopting import adopt
 from dovetail.tenancy.cells.atlas import Atlas
 from dovetail.tenancy.cells.cell import Physical, Virtual
@@ -27,11 +29,12 @@ from dovetail.tenancy.cells.commands import Break, Lend, Occupy, Repair, Vacate
 from dovetail.tenancy.cells.layout import Layout
 from dovetail.tenancy.cells.lending import Lending
 from dovetail.tenancy.cells.mapping import hardware_for
+from dovetail.tenancy.cells.overview import overview
 from dovetail.tenancy.cells.state import Cells
 from dovetail.tenancy.contracts import LENT
+from dovetail.tenancy.paths import listed
 
 GPULESS = "what tenants own are GPUs: a job without any runs on what is lent, so it must resume"
-NO_HARDWARE = "healthy hardware for the tenant's cells is in use or kept for others"
 
 
 class Holding(NamedTuple):
@@ -47,6 +50,7 @@ class VirtualClusters:
     """Tenants with cells, and lending between them."""
 
     whole = False
+    lends = True
 
     def __init__(self, cluster: Cluster, layout: Layout) -> None:
         self.cells = Cells(layout)
@@ -79,10 +83,8 @@ class VirtualClusters:
             return self._lent if spec.resumable else "what is lent is taken back: it must resume"
         if not _parts_have_gpus(spec):
             return self._lent if spec.resumable else GPULESS
-        path = spec.tenant
-        while path and path not in self._index:
-            path = path.rpartition("/")[0]
-        if path in self._index and path != LENT:
+        path = listed(spec.tenant, self._index)
+        if path and path != LENT:
             return self._index[path]
         hint = nearest(spec.tenant, list(self.domains[:-1]))
         return f"no tenant is called {spec.tenant!r}{hint}"
@@ -109,7 +111,7 @@ class VirtualClusters:
         places = self._places(mine, allocation, at)
         if places is None:
             self._refused.add(domain)
-            return NO_HARDWARE
+            return reasons.NO_HARDWARE
         on = [places[leaf] for leaf in mine]
         physical = at or self._atlas.physical(allocation, on)
         self._views[domain].take(allocation, closed_too=True)
@@ -291,6 +293,18 @@ class VirtualClusters:
                 self._adopt_as_lent(other, held.at)
         occupy(self.lending.view, physical)
         self._lend(job, physical)
+
+    def explain(self, job: Job, reason: Reason) -> Reason:
+        """Whose cells are full, and with whom."""
+        if job.home != self._lent:
+            return reasons.of_owner(reason, self.domains[job.home], self.cells.bad_nodes)
+        owners = {number for number, held in self._held.items() if held.domain != self._lent}
+        used = sum(not owners.isdisjoint(jobs) for jobs in self._on.values())
+        return reasons.of_borrower(reason, sorted(owners), used, self.cluster.gpus)
+
+    def overview(self) -> Overview:
+        """All tenants with what they own, and all GPUs with who has them."""
+        return overview(self.cells, self._on)
 
     # ---- hardware that is not there ----------------------------------------------------------
 
