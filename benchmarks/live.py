@@ -203,7 +203,8 @@ def snapshot(cluster: str, policy: str, jobs: int) -> dict[str, float]:
     """
     with site(cluster, policy) as here:
         controller = here.open()
-        journal, turns = controller.journal, list[Spent]()
+        journal = controller.journal
+        turns: list[Spent] = []
         here.submit(controller, jobs)
         journal.every = 1
         while not turns or journal.snapshots.busy:

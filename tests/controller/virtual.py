@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from functools import cached_property
 from pathlib import Path
@@ -126,10 +127,17 @@ class Site:
         controller.post(Submit(tuple(submission(job.spec) for job in jobs)))
 
     def drive(self, controller: Controller, jobs: Sequence[TraceJob], most: int = 100_000) -> None:
-        """Let time pass from one thing that happens to the next, until nothing does any more."""
-        ahead = list(jobs)
+        """Let time pass until nothing happens any more."""
+        for _ in self.moments(controller, jobs, most):
+            controller.turn()
+
+    def moments(
+        self, controller: Controller, jobs: Sequence[TraceJob], most: int = 100_000
+    ) -> Iterator[None]:
+        """Let time pass from one thing that happens to the next; each wants a turn."""
+        ahead = deque(jobs)
         # What an engine tells of attempts it kept is there at once.
-        controller.turn()
+        yield
         for _ in range(most):
             coming = ahead[0].spec.submit if ahead else NEVER
             happens = min(coming, self.machine.next_at())
@@ -138,9 +146,10 @@ class Site:
             if now == NEVER or (idle and not controller.scheduler.running):
                 return
             self.clock.now = max(self.clock.now, now)
-            due = [job for job in ahead if job.spec.submit <= self.clock.now]
+            due = []
+            while ahead and ahead[0].spec.submit <= self.clock.now:
+                due.append(ahead.popleft())
             if due:
-                del ahead[: len(due)]
                 self.submit(controller, due)
-            controller.turn()
+            yield
         raise AssertionError("the jobs never end")

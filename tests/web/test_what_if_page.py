@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-QUESTION = ("what-if", "generate:philly:load=4", "--cluster", "20x8", "--policy", "srtf")
+QUESTION = ("what-if", "generate:philly,load=4", "--cluster", "20x8", "--policy", "srtf")
 PLOTS = ("delays", "pairs", "jct", "waits", "users", "sizes", "use", "queue")
 
 

@@ -14,7 +14,7 @@ LEVELS = tuple(step / 20 for step in range(1, 20))
 """Where the believed distribution is looked at; between them it is taken as straight."""
 
 SURE = 0.1
-"""Relative error of a length that a job's own steps tell."""
+"""Relative error of what is left, where a job's own steps tell."""
 
 
 class Draws:
@@ -45,7 +45,7 @@ class Draws:
     def _draw(self, job: Job) -> float:
         done = job.worked(self._now)
         if self._told(job.id):
-            return max(done, job.expected * self._random.gauss(1.0, SURE))
+            return done + max(0.0, job.expected - done) * max(0.0, self._random.gauss(1.0, SURE))
         curve = self._curves.get(job.id)
         if curve is None:
             curve = self._curves[job.id] = self._predictor.quantiles(job.spec, LEVELS)
@@ -55,6 +55,15 @@ class Draws:
         low = _level(curve, done) if done > 0 else 0.0
         at = low + (1.0 - low) * self._random.random()
         return max(done, _length(curve, at, done))
+
+
+def believed(predictor: Predictor, job: Job, now: float) -> float:
+    """The work of a job as it is believed; one that ran past that runs on as such jobs do."""
+    done = job.worked(now)
+    if job.expected > done:
+        return job.expected
+    curve = predictor.quantiles(job.spec, LEVELS)
+    return max(done, _length(curve, (1.0 + _level(curve, done)) / 2, done))
 
 
 def _level(curve: list[float], done: float) -> float:

@@ -55,6 +55,9 @@ def submit(
     resumable: Annotated[
         bool, typer.Option("--resumable", help="It can checkpoint and be stopped for others.")
     ] = False,
+    grace: Annotated[
+        str | None, typer.Option(help="Like 2m: to save in, once asked to stop.")
+    ] = None,
     on_reboot: Annotated[str | None, typer.Option(help="requeue or fail.")] = None,
     hold: Annotated[bool, typer.Option("--hold", help="Keep it from starting.")] = False,
     wait: Annotated[
@@ -88,6 +91,7 @@ def submit(
         "directory": None if directory is None else str(directory.resolve()),
         "model": model,
         "resumable": resumable or None,
+        "grace": grace,
         "on_reboot": on_reboot,
         "held": hold or None,
     }

@@ -193,14 +193,14 @@ class Intake:
             self.entry.job(live.id, pause=live.pause, reason=live.reason)
 
     def _advanced(self, live: Live, report: Advanced) -> None:
-        """Steps as work: the believed length times the part that is done."""
+        """Steps as work: what they take here is what all of them will, wherever it runs next."""
         live.progress = report
         job = self.scheduler.jobs[live.id]
-        known = report.total and 0 < job.expected < float("inf") and report.rate > 0
-        if known and report.total and self.entry.now - live.told >= TELL_EVERY:
+        if report.total and report.rate > 0 and self.entry.now - live.told >= TELL_EVERY:
             live.told = self.entry.now
-            per_step = job.expected / report.total
-            self.events.append(Progressed(live.id, report.steps * per_step, report.rate * per_step))
+            step = job.rate / report.rate
+            work, whole = report.steps * step, report.total * step
+            self.events.append(Progressed(live.id, work, job.rate, whole))
 
     def _saved(self, live: Live) -> None:
         """A job that saves all the time is believed, but not written down each time."""

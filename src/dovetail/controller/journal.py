@@ -67,6 +67,25 @@ class Entry:
         row = self.attempts.setdefault((job, number), {"job": job, "number": number})
         row.update(values)
 
+    def steps(self) -> list[Row]:
+        """Changes of states and of what jobs hold; beginnings and ends are in their own rows."""
+        found: dict[int, Row] = {}
+
+        def step(job: int, **values: Any) -> None:
+            nothing = {"job": job, "at": self.wall, "state": "", "attempt": None, "launch": ""}
+            found.setdefault(job, nothing).update(values)
+
+        for row in self.new_jobs:
+            if row["state"] != "waiting":
+                step(row["id"], state=row["state"])
+        for row in self.jobs.values():
+            if "state" in row and "ended" not in row:
+                step(row["id"], state=row["state"])
+        for row in (*self.new_attempts, *self.attempts.values()):
+            if "launch" in row:
+                step(row["job"], attempt=row["number"], launch=row["launch"])
+        return list(found.values())
+
     def __bool__(self) -> bool:
         rows = (self.new_jobs, self.jobs, self.new_attempts, self.attempts)
         return self.plan is not None or any(rows)
@@ -111,6 +130,7 @@ class Journal:
             store.change(schema.jobs, ("id",), list(entry.jobs.values()))
             store.add(schema.attempts, entry.new_attempts)
             store.change(schema.attempts, ("job", "number"), list(entry.attempts.values()))
+            store.add(schema.steps, entry.steps())
         self.sequence = sequence
 
     def snapshot_if_due(self, scheduler: Scheduler) -> None:

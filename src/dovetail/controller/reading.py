@@ -20,7 +20,7 @@ from dovetail.controller.submission import Submission
 from dovetail.controller.tenants import back_in
 from dovetail.core import codec
 from dovetail.core.scheduler import Scheduler
-from dovetail.model.allocation import Allocation
+from dovetail.model.allocation import Allocation, Part
 from dovetail.model.cluster import VIRTUAL, Node
 from dovetail.model.errors import Missing
 from dovetail.model.live import Description, Machine, Place, Progress, Run
@@ -316,14 +316,16 @@ def _asked(asked: Submission, submitted: float) -> dict[str, Any]:
 
 
 def places(allocation: Allocation, nodes: Sequence[Node]) -> tuple[Place, ...]:
-    """An allocation with names instead of positions."""
-    return tuple(
-        Place(
-            nodes[part.node].name,
-            _bits(part.devices),
-            part.cpu,
-            part.memory,
-            part.share,
+    """An allocation with names instead of positions; replicas on one node are one place."""
+    merged: dict[tuple[int, int], Part] = {}
+    for part in allocation.parts:
+        found = merged.get((part.node, part.share), part._replace(devices=0, cpu=0, memory=0))
+        merged[part.node, part.share] = part._replace(
+            devices=found.devices | part.devices,
+            cpu=found.cpu + part.cpu,
+            memory=found.memory + part.memory,
         )
-        for part in allocation.parts
+    return tuple(
+        Place(nodes[part.node].name, _bits(part.devices), part.cpu, part.memory, part.share)
+        for part in merged.values()
     )

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import typing
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from dovetail.core import codec
 from dovetail.model.event import Event, Submitted
-from dovetail.model.job import JobSpec
 from dovetail.model.plan import Action, Asked, Plan
-from dovetail.model.request import Request
 
 KINDS: dict[str, Any] = {
     kind.__name__: kind for union in (Event, Action) for kind in typing.get_args(union)
@@ -24,26 +21,6 @@ def _plain(value: Event | Action) -> list[Any]:
     if isinstance(value, Submitted):
         return ["Submitted", {"spec": codec.spec_to_plain(value.spec)}]
     return [type(value).__name__, codec.to_plain(value)]
-
-
-@lru_cache(maxsize=4096)
-def _read_request(text: str) -> Request:
-    request: Request = codec.from_plain(Request, json.loads(text))
-    return request
-
-
-def read_request(plain: Any) -> Request:
-    """The request that was written; equal ones are one and the same, as the core likes it."""
-    return _read_request(compact(plain))
-
-
-def _read_spec(fields: dict[str, Any]) -> JobSpec:
-    """As `codec.from_plain` would, in a tenth of the time: a restart reads very many of these."""
-    fields["request"] = read_request(fields["request"])
-    for name, hint in codec.structured_fields().items():
-        if name in fields:
-            fields[name] = codec.from_plain(hint, fields[name])
-    return JobSpec(**fields)
 
 
 ENCODER = json.JSONEncoder(separators=(",", ":"))
@@ -64,7 +41,7 @@ def read(text: str) -> list[Any]:
 
 def _read(kind: str, fields: dict[str, Any]) -> Any:
     if kind == "Submitted":
-        return Submitted(_read_spec(fields["spec"]))
+        return Submitted(codec.spec_from_plain(fields["spec"]))
     return codec.from_plain(KINDS[kind], fields)
 
 

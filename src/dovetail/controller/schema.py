@@ -20,14 +20,16 @@ from sqlalchemy import (
     Table,
     Text,
     insert,
+    literal,
     select,
+    union_all,
     update,
 )
 from sqlalchemy.schema import CreateColumn
 
 from dovetail.model.errors import UserError
 
-VERSION = 4
+VERSION = 5
 """Raised with every change of the tables; `MIGRATIONS` says how to get there."""
 
 metadata = MetaData()
@@ -150,6 +152,21 @@ attempts = Table(
     Column("since", Float),
 )
 
+steps = Table(
+    "steps",
+    metadata,
+    #: the order they came in, whatever the wall clock did
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("job", BigInteger, nullable=False, index=True),
+    #: wall time in seconds since 1970
+    Column("at", Float, nullable=False),
+    #: its state from here on; empty: as before
+    Column("state", String(16), nullable=False, server_default=""),
+    Column("attempt", Integer),
+    #: what the attempt holds from here on, as in `attempts`; empty: as before
+    Column("launch", Text, nullable=False, server_default=""),
+)
+
 tokens = Table(
     "tokens",
     metadata,
@@ -190,7 +207,17 @@ def _to_4(connection: Connection) -> None:
     _add_columns(connection, plans, "asked")
 
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3, 3: _to_4}
+def _to_5(connection: Connection) -> None:
+    """Steps: of earlier attempts, when they started and ended and what they held last."""
+    runs, none = attempts.c, literal("")
+    begun = select(runs.job, runs.started.label("at"), literal("running"), runs.number, runs.launch)
+    over = select(runs.job, runs.ended, literal("waiting"), runs.number, none)
+    known = union_all(begun, over.where(runs.ended.is_not(None))).order_by("at")
+    names = ["job", "at", "state", "attempt", "launch"]
+    connection.execute(insert(steps).from_select(names, known))
+
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5}
 """From a version to the next one: each changes the tables inside the same transaction."""
 
 

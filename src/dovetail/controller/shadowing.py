@@ -165,7 +165,7 @@ class Shadow:
         if self._image is not None:
             self._next, self._image = self._look(now, events, plan), None
             self._bell.set()
-        elif self._next is None and not self._busy and self.pace.ready():
+        elif not self.thinks and self.pace.ready():
             begun = perf_counter()
             self._image = self._controller.scheduler.image()
             self._copying = perf_counter() - begun
@@ -198,6 +198,11 @@ class Shadow:
                 self._note(*await asyncio.to_thread(self._ask, look))
             self._busy = False
 
+    @property
+    def thinks(self) -> bool:
+        """Is the candidate being asked, or about to be?"""
+        return self._busy or self._next is not None or self._image is not None
+
     def consider(self) -> None:
         """Ask about the decision that is waiting for it, if one is, at once."""
         if (look := self._taken()) is not None:
@@ -224,6 +229,11 @@ class Shadow:
             return
         self.failures, self.failure = self.failures + 1, f"{type(found).__name__}: {found}"
         log.warning("the policy in the shadow could not decide: %s", self.failure)
+
+    @property
+    def policy(self) -> str:
+        """The candidate, as the admin wrote it."""
+        return self._parts.policy
 
     def report(self) -> ShadowReport:
         """The differences so far."""

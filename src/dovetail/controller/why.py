@@ -6,6 +6,7 @@ from sqlalchemy import select
 
 from dovetail.answers.counterfactual import Trials
 from dovetail.controller import reading, records, schema
+from dovetail.controller.explaining import poorest
 from dovetail.controller.forecast import believed
 from dovetail.controller.loop import Controller
 from dovetail.controller.parts import Parts
@@ -117,5 +118,8 @@ def _grant(controller: Controller, job: Job, parts: Parts) -> str:
         share = f"its share by GPUs ({job.allocation.gpus} of {controller.scheduler.cluster.gpus})"
         no_profile = ", as no profile of its model is known" if allocator != "proportional" else ""
         return f"it has {held}: {share}{no_profile}"
-    speed = f"it runs at {job.rate:.0%} of its full speed there, says the profile {job.spec.model}"
-    return f"it has {held}: {speed}"
+    there = poorest(job.allocation, controller.scheduler.cluster.nodes)
+    if there is None:
+        return f"it has {held}"
+    reached = known.rate(*there) / known.on(there.kind).best
+    return f"it has {held}: {reached:.0%} of its best speed, says the profile {job.spec.model}"

@@ -173,6 +173,8 @@ class Noting(Books):
             # Amounts may have been changed while it was starting: ours are the later ones.
             self._correct(job, event.allocation)
         move(job, RUNNING)
+        # What the engine took to start it is a part of what a start costs, and is over.
+        job.overhead = max(0.0, job.overhead - (self.now - job.since))
         job.since = job.began = self.now
         self._planner(job.home).changed(job, self.now)
 
@@ -199,6 +201,8 @@ class Noting(Books):
         if job.allocation is not None and job.status is RUNNING:
             self._count(job, job.allocation)
         job.attained, job.rate = event.work, event.rate
+        if event.expected is not None:
+            job.expected = event.expected
         self._planner(job.home).changed(job, self.now)
 
     def _checkpointed(self, event: events.Checkpointed) -> None:

@@ -23,6 +23,7 @@ from dovetail.model.live import (
     Page,
     Piece,
     Receipt,
+    Stretch,
     Token,
     Told,
     Usage,
@@ -135,6 +136,10 @@ class Box(Closing):
                 return
             else:
                 sleep(pace)
+
+    def timeline(self, job: Reference) -> list[Stretch]:
+        """Its states and what it held, from submission on."""
+        return [_value(Stretch, each) for each in self._line.get(f"{_path(job)}/timeline")]
 
     def why(self, job: Reference, instead: bool = True) -> Why:
         """Why a job is as it is, and what would help."""

@@ -64,6 +64,8 @@ class Progressed(NamedTuple):
     job: int
     work: float
     rate: float
+    #: the work of the whole job, where it is known by now; None: as it was believed
+    expected: float | None = None
 
 
 class Checkpointed(NamedTuple):

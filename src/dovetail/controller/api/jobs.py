@@ -28,8 +28,9 @@ from dovetail.controller.finding import Filter, resolve
 from dovetail.controller.forecast import Forecasting
 from dovetail.controller.logs import piece
 from dovetail.controller.submission import Submission
+from dovetail.controller.timeline import timeline
 from dovetail.model import amounts
-from dovetail.model.live import Description, Detail, Forecast, Page, Piece, Receipt, Told
+from dovetail.model.live import Description, Detail, Forecast, Page, Piece, Receipt, Stretch, Told
 
 MOST_TASKS = 10_000
 MOST_SHOWN = 500
@@ -187,6 +188,12 @@ async def members(
     """The jobs of an array, in order; of a job, itself."""
     found = [job for job in resolve(service.controller, reference) if job > after][:limit]
     return [shown(job, person) for job in reading.described(service.controller, found)]
+
+
+@router.get("/{reference}/timeline")
+async def times(reference: Reference, person: Anyone, service: Served) -> tuple[Stretch, ...]:
+    """Its states and what it held, from submission on; a resize is a stretch of its own."""
+    return timeline(service.controller, single(reference, service))
 
 
 @router.get("/{reference}/log")
