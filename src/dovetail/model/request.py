@@ -94,12 +94,6 @@ class Request:
     def __hash__(self) -> int:
         return self._hash
 
-    @property
-    def gpuless(self) -> bool:
-        """Has a part of it no GPU?"""
-        groups = (group for way in self.alternatives for group in way.groups)
-        return not all(group.each.gpus for group in groups)
-
 
 @lru_cache(maxsize=65536)
 def gang(
