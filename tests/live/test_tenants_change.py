@@ -86,11 +86,11 @@ def test_jobs_run_on_when_others_own_their_hardware(shared: Hosted) -> None:
     [
         (
             BEFORE + '[[tenants]]\nname = "x"\ngpus = [2]\n',
-            "new.toml:9: x asks for 1 of virtual-2 beside larger cells of virtual-node; 0 are left",
+            "new.toml:11: x asks for 1 cell of 2 GPUs of virtual; 0 are left after vision, speech",
         ),
-        ("[[tenants]]\nname = 3\n", "new.toml:1: a tenant needs a name"),
+        ("[[tenants]]\nname = 3\n", "new.toml:2: a tenant needs a name"),
         ("", "new.toml: lists no tenants"),
-        ("no toml", "new.toml: not a TOML file"),
+        ("no toml", "new.toml:1: not TOML"),
     ],
 )
 def test_a_wrong_file_changes_nothing(shared: Hosted, text: str, said: str) -> None:
@@ -187,7 +187,7 @@ def test_a_start_may_end_tenancies_and_refuses_wrong_ones(tmp_path: Path) -> Non
     path.write_text(BEFORE)
     Process(folder, "--tenancy", f"shares:{path}").close()
     path.write_text(BEFORE + '[[tenants]]\nname = "x"\nnodes = 1\n')
-    with pytest.raises(AssertionError, match=r"tenants.toml:2: vision asks for 1 of"):
+    with pytest.raises(AssertionError, match=r"tenants.toml:4: vision asks for 1 cell of 2 GPUs"):
         Process(folder, "--tenancy", f"cells:{path}")
     kept = Process(folder)
     assert "tenants with shares: vision 2 GPUs, speech 2 GPUs" in kept.said()

@@ -155,5 +155,5 @@ def test_what_if_others_owned_the_gpus(shared: Hosted) -> None:
         assert free.after.label == "fifo:skip=true on 4 GPUs"
         # Alone on everything, vision's second job need not wait for the first.
         assert free.after.mean_wait < free.before.mean_wait
-        with pytest.raises(UserError, match=r"speech asks for 1 of .*; 0 are left"):
+        with pytest.raises(UserError, match=r"speech asks for 1 .*; 0 are left after vision"):
             box.what_if(gpus=2)

@@ -88,3 +88,6 @@ def test_a_job_is_bound_in_less_than_five_milliseconds(cluster: Cluster) -> None
     tenancy.validate()
     assert len(times) > 2000
     assert p99(times) < 0.005
+    began = thread_time()
+    assert tenancy.overview().patches
+    assert thread_time() - began < 1

@@ -260,7 +260,8 @@ def _vacated(controller: Controller, reason: Reason) -> Reason:
     times = [left for job in jobs if (left := back_in(controller, job)) is not None]
     if not times:
         return reason
-    return reason._replace(text=f"{reason.text}: back in {ceil(max(times))} s at the latest")
+    word = "back" if reason.cause == "lent" else "free"
+    return reason._replace(text=f"{reason.text}: {word} in {ceil(max(times))} s at the latest")
 
 
 def _dependent(controller: Controller, live: Live) -> Reason:
