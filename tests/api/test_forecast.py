@@ -52,9 +52,9 @@ def test_a_time_limit_is_as_good_as_an_estimate(box: Box) -> None:
     assert box.forecast(["true"], gpus=1).starts_in == pytest.approx(900, abs=20)
 
 
-def test_a_job_that_has_run_too_long_already_may_run_for_ever(box: Box) -> None:
+def test_a_job_that_has_run_too_long_already_is_believed_to_run_on(box: Box) -> None:
     running(box, gpus=4, estimate=0.1)
-    until(lambda: box.forecast(["true"], gpus=1).starts_in is None)
+    until(lambda: (box.forecast(["true"], gpus=1).starts_in or 0.0) > 0.5)
 
 
 def test_what_is_held_or_runs_after_others_waits_for_that(box: Box) -> None:

@@ -12,6 +12,7 @@ from hosting import Hosted, until
 
 from dovetail.controller.parts import Parts
 from dovetail.live import Box
+from dovetail.model.errors import UserError
 from dovetail.model.tenants import Loan, Tenant, Use
 from dovetail.tenancy.contracts import contracts_in
 from dovetail.tenancy.kinds import Tenants
@@ -139,3 +140,20 @@ def test_numbers_are_borrowed_and_reclaimed(tmp_path: Path) -> None:
         until(lambda: state(box, own) == "running")
         assert (state(box, first), state(box, more)) == ("running", "waiting")
         assert box.why(more).stopped.endswith("(its devices went back to their owner vision)")
+
+
+def test_what_if_others_owned_the_gpus(shared: Hosted) -> None:
+    with shared.box() as box, shared.remote("user", "bob") as bob:
+        jobs = [box.submit(["sleep", "0.3"], gpus=2, tenant="vision") for _ in range(2)]
+        jobs.append(bob.submit(["sleep", "0.3"], gpus=2))
+        for job in jobs:
+            box.wait(job)
+        same = box.what_if(policy="fifo:skip=true")
+        assert same.before.label == same.after.label
+        assert same.after.label.endswith("cells of vision and speech")
+        free = box.what_if(tenants={"kind": "none"})
+        assert free.after.label == "fifo:skip=true on 4 GPUs"
+        # Alone on everything, vision's second job need not wait for the first.
+        assert free.after.mean_wait < free.before.mean_wait
+        with pytest.raises(UserError, match=r"speech asks for 1 of .*; 0 are left"):
+            box.what_if(gpus=2)

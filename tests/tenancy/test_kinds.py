@@ -57,8 +57,8 @@ def test_what_was_written_is_read_as_it_was(written: str) -> None:
 def test_cells_that_are_not_there_are_refused_with_their_line(written: str, tmp_path: Path) -> None:
     with pytest.raises(UserError) as error:
         composer(read_parts(written), machines("1x4"))()
-    said = "vision asks for 1 of gpu-2 beside larger cells of gpu-node; 0 are left"
-    assert str(error.value) == f"{tmp_path}/tenants.toml:2: {said}"
+    said = "vision asks for 1 cell of 2 GPUs of gpu; 0 are left after vision (1 node of gpu)"
+    assert str(error.value) == f"{tmp_path}/tenants.toml:5: {said}"
 
 
 def test_private_clusters_are_not_for_real_machines(tmp_path: Path) -> None:

@@ -57,6 +57,15 @@ class Draws:
         return max(done, _length(curve, at, done))
 
 
+def believed(predictor: Predictor, job: Job, now: float) -> float:
+    """The work of a job as it is believed; one that ran past that runs on as such jobs do."""
+    done = job.worked(now)
+    if job.expected > done:
+        return job.expected
+    curve = predictor.quantiles(job.spec, LEVELS)
+    return max(done, _length(curve, (1.0 + _level(curve, done)) / 2, done))
+
+
 def _level(curve: list[float], done: float) -> float:
     """The probability of a length up to this one."""
     place = bisect_left(curve, done)

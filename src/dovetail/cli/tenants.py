@@ -52,16 +52,20 @@ def apply(
     """Let others own what, while jobs run. No job is stopped for it."""
     from dovetail.cli.tenant_tables import change_tables  # noqa: PLC0415
 
-    kind, path = _typed(file)
-    text = _read(path) if path else ""
     with box(data_dir) as found:
-        change = found.apply_tenants(text, kind, path or NONE, dry_run)
+        change = found.apply_tenants(**owners(file), dry_run=dry_run)
     if as_json:
         print_json(change)
         return
     out = console()
     for shown in change_tables(change):
         out.print(shown)
+
+
+def owners(typed: str) -> dict[str, str]:
+    """Who is to own what, as a controller is told: `cells:FILE`, `FILE`, `none`."""
+    kind, path = _typed(typed)
+    return {"kind": kind, "text": _read(path) if path else "", "name": path or NONE}
 
 
 def _typed(text: str) -> tuple[str, str]:

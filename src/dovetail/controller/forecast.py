@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
+from dovetail.answers import lengths
 from dovetail.answers.foresight import Foresight, Lengths, fork
 from dovetail.controller.loop import Controller
 from dovetail.controller.reading import places
@@ -80,8 +81,7 @@ def believed(controller: Controller, new: Mapping[int, Submission]) -> Lengths:
         asked = live.submission if live is not None else new.get(job.id)
         told = live.progress if live is not None else None
         known = predictor.knows(job.spec) or bool(told and told.total and told.rate > 0)
-        # A job that has run longer than it was believed to may do so for ever.
-        expected = job.expected if known and job.expected > job.worked(now) else NEVER
+        expected = lengths.believed(predictor, job, now) if known else NEVER
         limit = asked.time_limit if asked is not None else None
         return expected if limit is None else min(expected, limit)
 

@@ -193,20 +193,14 @@ class Intake:
             self.entry.job(live.id, pause=live.pause, reason=live.reason)
 
     def _advanced(self, live: Live, report: Advanced) -> None:
-        """Steps that are left correct what is believed of its length.
-
-        Work and rate stay in the units of our model of speed, so that they mean the same after a
-        change of what it holds, and to whoever learns from its length.
-        """
+        """Steps as work: what they take here is what all of them will, wherever it runs next."""
         live.progress = report
-        job, now = self.scheduler.jobs[live.id], self.entry.now
-        if not report.total or report.rate <= 0 or job.status is not Status.RUNNING:
-            return
-        if now - live.told >= TELL_EVERY:
-            live.told = now
-            left = max(0.0, report.total - report.steps) / report.rate
-            work = job.worked(now)
-            self.events.append(Progressed(live.id, work, job.rate, work + left * job.rate))
+        job = self.scheduler.jobs[live.id]
+        if report.total and report.rate > 0 and self.entry.now - live.told >= TELL_EVERY:
+            live.told = self.entry.now
+            step = job.rate / report.rate
+            work, whole = report.steps * step, report.total * step
+            self.events.append(Progressed(live.id, work, job.rate, whole))
 
     def _saved(self, live: Live) -> None:
         """A job that saves all the time is believed, but not written down each time."""

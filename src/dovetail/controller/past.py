@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import Select, select
 
+from dovetail.answers import lengths
 from dovetail.answers.what_if import Setting, compare, resized, setting
 from dovetail.controller import schema, submission
 from dovetail.controller.loop import Controller
@@ -26,6 +27,7 @@ from dovetail.model.quota import read_quotas
 from dovetail.model.trace import TraceJob
 from dovetail.model.what_if import Comparison, Question
 from dovetail.simulator.experiment import Replay
+from dovetail.tenancy.kinds import read_tenants
 
 MOST_JOBS = 50_000
 """The latest ones; more would keep whoever asks waiting."""
@@ -51,13 +53,20 @@ class Past:
         wanted = self.cluster if question.gpus is None else resized(self.cluster, question.gpus)
         quotas = ",".join(f"{name}={gpus:g}" for name, gpus in question.quotas.items())
         read_quotas(quotas)
-        present = self._setting(self.parts.policy, self.parts.quotas, self.cluster)
-        policy = question.policy or self.parts.policy
-        other = self._setting(policy, quotas or self.parts.quotas, wanted, question.speed)
+        parts = self.parts
+        present = self._setting(parts.policy, parts.quotas, self.cluster, parts.tenancy)
+        policy = question.policy or parts.policy
+        owners = parts.tenancy if question.tenancy is None else question.tenancy
+        other = self._setting(policy, quotas or parts.quotas, wanted, owners, question.speed)
         return compare(self.jobs, present, other, self.origin, self.notices)
 
     def _setting(
-        self, policy: str, quotas: str | None, cluster: Cluster, speed: float = 1.0
+        self,
+        policy: str,
+        quotas: str | None,
+        cluster: Cluster,
+        owners: str | None,
+        speed: float = 1.0,
     ) -> Setting:
         same = policy == self.parts.policy
         settings = Replay(
@@ -72,7 +81,7 @@ class Past:
             restart_cost=self.parts.costs.restart,
             stop_cost=self.parts.costs.stop,
         )
-        return setting(settings, cluster, speed)
+        return setting(settings, cluster, speed, read_tenants(owners or None))
 
 
 async def past(controller: Controller, parts: Parts, since: float = 0.0) -> Past:
@@ -81,8 +90,11 @@ async def past(controller: Controller, parts: Parts, since: float = 0.0) -> Past
     Rows are read a page at a time and understood in another thread: decisions do not wait.
     """
     rows = await paged(controller.journal.store, lambda last: _jobs(since, last), MOST_JOBS)
-    scheduler = controller.scheduler
-    expected = {number: job.expected for number, job in scheduler.jobs.items()}
+    scheduler, now = controller.scheduler, controller.time.now()
+    expected = {
+        number: lengths.believed(scheduler.predictor, job, now)
+        for number, job in scheduler.jobs.items()
+    }
     cluster = Cluster(scheduler.cluster.nodes)
     return await asyncio.to_thread(_past, rows, expected, parts, cluster)
 
@@ -114,8 +126,6 @@ def _past(
         notices.append(f"{believed} jobs have not ended: they are taken to run as believed")
     if unrun:
         notices.append(f"{unrun} jobs that never ran are left out")
-    if parts.tenancy is not None:
-        notices.append("who owns what is left out: in both replays everybody shares everything")
     if len(rows) >= MOST_JOBS:
         notices.append(f"only the latest {MOST_JOBS:,} jobs are replayed")
     first = min((job.spec.submit for job in found), default=0.0)

@@ -9,6 +9,7 @@ who started, who left and who waits again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from dovetail.core import checking, holding, releasing
 from dovetail.core.accounts import Accounts
@@ -145,7 +146,7 @@ class Books(Accounts):
             started = self._start(domain, actions[0])
             return () if started is None else (started,)
         if not self._instant:
-            confirmable = releasing.confirmable
+            confirmable = partial(releasing.confirmable, self.cluster)
             actions = [each for a in actions for each in confirmable(self.jobs.get(a.job), a)]
         lifted = self._make_room(actions)
         done: list[Action] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dovetail.model.allocation import Allocation, Difference, classify
+from dovetail.model.cluster import Cluster
 from dovetail.model.job import Job
 from dovetail.model.plan import Action, Change, Start, Stop
 
@@ -67,16 +68,23 @@ def beside(job: Job, residual: Allocation) -> Allocation:
     return residual._replace(parts=parts)
 
 
-def confirmable(job: Job | None, action: Action) -> tuple[Action, ...]:
+def confirmable(cluster: Cluster, job: Job | None, action: Action) -> tuple[Action, ...]:
     """Where stops take time, a move becomes a stop: the job starts again from the queue.
 
-    One whose start is still reserved is reserved elsewhere at once.
+    One whose start is still reserved is reserved elsewhere at once, unless others use more there
+    than there is: nothing new starts beside them.
     """
     if isinstance(action, Change) and job is not None:
         if job.awaits:
+            stop = Stop(action.job, action.cause)
             again = Start(action.job, action.allocation, action.cause)
-            return Stop(action.job, action.cause), again
+            return (stop,) if _overdrawn(job.allocation, cluster) else (stop, again)
         same = (Difference.NONE, Difference.IN_PLACE)
         if job.virtual and classify(job.virtual, action.allocation) not in same:
             return (Stop(action.job, action.cause),)
     return (action,)
+
+
+def _overdrawn(allocation: Allocation | None, cluster: Cluster) -> bool:
+    nodes = [part.node for part in allocation.parts] if allocation is not None else []
+    return any(cluster.cpu[node] < 0 or cluster.memory[node] < 0 for node in nodes)

@@ -64,7 +64,7 @@ class Progressed(NamedTuple):
     job: int
     work: float
     rate: float
-    #: all its work, if the job's own steps tell; None: what was believed before
+    #: the work of the whole job, where it is known by now; None: as it was believed
     expected: float | None = None
 
 

@@ -17,9 +17,8 @@ from dovetail.model.job import JobSpec
 from dovetail.tenancy.cells.clusters import VirtualClusters
 from dovetail.tenancy.cells.config import layout_for
 from dovetail.tenancy.contracts import read_contracts
-from dovetail.tenancy.kinds import PRIVATE, chosen, tenancy_of
+from dovetail.tenancy.kinds import PRIVATE, Tenants, chosen, tenancy_of
 from dovetail.tenancy.partitions import Partitions, dealt
-from dovetail.tenancy.whole import Whole
 
 COLUMNS: dict[str, Callable[[JobSpec], str]] = {
     "vc": lambda spec: spec.tenant,
@@ -46,9 +45,16 @@ class Settings(Protocol):
         """`COLUMN=FILE`."""
 
 
-def tenancy_for(settings: Settings, cluster: Cluster) -> tuple[Tenancy, Cluster]:
-    """Who owns what, and the cluster it is about: private ones are clusters of their own."""
+def tenancy_for(
+    settings: Settings, cluster: Cluster, owners: Tenants | None = None
+) -> tuple[Tenancy, Cluster]:
+    """Who owns what, and the cluster it is about: private ones are clusters of their own.
+
+    `owners`: the tenants, where the settings say nothing.
+    """
     if settings.tenancy is None:
+        if settings.partition_by is None:
+            return tenancy_of(owners, cluster), cluster
         return _partitions(settings.partition_by, cluster), cluster
     if settings.partition_by is not None:
         raise UserError("--tenancy and --partition-by both say who owns what: give one of them")
@@ -87,9 +93,7 @@ def _private(cells: VirtualClusters, cluster: Cluster) -> tuple[Tenancy, Cluster
     return Partitions(everything, members, owner), everything
 
 
-def _partitions(text: str | None, cluster: Cluster) -> Tenancy:
-    if text is None:
-        return Whole(cluster)
+def _partitions(text: str, cluster: Cluster) -> Tenancy:
     column, equals, path = text.partition("=")
     if not equals or column not in COLUMNS:
         names = ", ".join(COLUMNS)

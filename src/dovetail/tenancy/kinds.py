@@ -21,6 +21,7 @@ from dovetail.tenancy.shares import Shares
 from dovetail.tenancy.whole import Whole
 
 CELLS, PRIVATE, SHARES = "cells", "private", "shares"
+MOST_NAMED = 3
 KINDS = (CELLS, PRIVATE, SHARES)
 """`private` is for comparing: clusters of their own are not the machines that are there."""
 
@@ -31,6 +32,13 @@ class Tenants:
 
     kind: str
     contracts: tuple[Contract, ...]
+
+    def __str__(self) -> str:
+        """`cells of vision and speech`."""
+        *most, last = [contract.name for contract in self.contracts]
+        if len(most) > MOST_NAMED:
+            return f"{self.kind} of {len(most) + 1} tenants"
+        return f"{self.kind} of {' and '.join([', '.join(most), last] if most else [last])}"
 
     def written(self) -> str:
         """One text with all of it."""

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from dovetail.controller.api.people import Admin, Anyone
 from dovetail.controller.api.service import Served, parts_of
 from dovetail.controller.changing import changed
+from dovetail.controller.parts import Parts
 from dovetail.controller.tenants import tenants
 from dovetail.model.tenants import Change, Contracts, Tenants
 from dovetail.tenancy import kinds
@@ -23,7 +24,7 @@ log = logging.getLogger(__name__)
 router = APIRouter(prefix="/tenants", tags=["tenants"])
 
 
-class Wanted(BaseModel):
+class Owners(BaseModel):
     """Who is to own what."""
 
     model_config = ConfigDict(extra="forbid")
@@ -35,6 +36,19 @@ class Wanted(BaseModel):
     name: Annotated[str, Field(min_length=1, max_length=4096)] = Field(
         "tenants.toml", description="Of the file, for errors; .csv: NAME,NODES lines."
     )
+
+    def read(self, parts: Parts) -> kinds.Tenants | None:
+        """The tenants; None: there are none."""
+        if self.kind == "none":
+            return None
+        present = kinds.read_tenants(parts.tenancy)
+        kind = self.kind or (present.kind if present is not None else kinds.CELLS)
+        return kinds.Tenants(kind, contracts_in(self.text, self.name))
+
+
+class Wanted(Owners):
+    """Who is to own what from now on."""
+
     dry_run: bool = Field(False, description="Only say what it would do.")
 
 
@@ -55,12 +69,7 @@ async def contracts(person: Anyone, service: Served) -> Contracts:
 async def apply(wanted: Wanted, person: Admin, service: Served) -> Change:
     """Let others own what while jobs run, or say what that would do; none is stopped for it."""
     parts = parts_of(service)
-    found = None
-    if wanted.kind != "none":
-        present = kinds.read_tenants(parts.tenancy)
-        kind = wanted.kind or (present.kind if present is not None else kinds.CELLS)
-        found = kinds.Tenants(kind, contracts_in(wanted.text, wanted.name))
-    change = changed(service.controller, parts, found, apply=not wanted.dry_run)
+    change = changed(service.controller, parts, wanted.read(parts), apply=not wanted.dry_run)
     if change.applied:
         log.info("%s changed who owns what: %s", person.name, change.after or "no tenants")
         service.bell.ring()

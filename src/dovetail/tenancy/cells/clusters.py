@@ -1,7 +1,6 @@
 """Virtual clusters behind the core's interface: each tenant plans on the cells it owns.
 
-A tenant's view is a private cluster of its shape: a node for each machine it owns, and one for
-each smaller cell. Binding gives its devices hardware, which buddy allocation chooses; jobs that
+Binding gives the devices of a tenant's view hardware, which buddy allocation chooses; jobs that
 were lent it must go. One more domain, for all jobs of negative priority, sees the hardware itself,
 without what owners use. A cell owns its share of its machine's CPU and memory: owners have it
 while they use the cell, and what is lent of it goes with the devices.
@@ -9,29 +8,28 @@ while they use the cell, and what is lent of it goes with the devices.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from dovetail.core import releasing
 from dovetail.core.holding import occupy
 from dovetail.core.protocols import Bound, Held, Seat
 from dovetail.core.registry import nearest
-from dovetail.model.allocation import Allocation, Part
-from dovetail.model.cluster import Capabilities, Cluster, Node
+from dovetail.model.allocation import Allocation
+from dovetail.model.cluster import Cluster
 from dovetail.model.errors import OverCommitted
 from dovetail.model.job import Job, JobSpec
 from dovetail.model.plan import Reason
 from dovetail.model.tenants import Overview
 from dovetail.tenancy.cells import reasons, storing
 from dovetail.tenancy.cells.adopting import adopt
-from dovetail.tenancy.cells.building import Estate
-from dovetail.tenancy.cells.cell import Physical, Virtual, leaves_of
+from dovetail.tenancy.cells.atlas import Atlas
+from dovetail.tenancy.cells.cell import Physical, Virtual
 from dovetail.tenancy.cells.commands import Break, Lend, Occupy, Repair, Vacate
 from dovetail.tenancy.cells.layout import Layout
 from dovetail.tenancy.cells.lending import Lending
 from dovetail.tenancy.cells.mapping import hardware_for
 from dovetail.tenancy.cells.overview import overview
-from dovetail.tenancy.cells.packing import Packing
 from dovetail.tenancy.cells.state import Cells
 from dovetail.tenancy.contracts import LENT
 from dovetail.tenancy.paths import listed
@@ -62,18 +60,9 @@ class VirtualClusters:
         self.touched: set[int] = set()
         self._index = {name: index for index, name in enumerate(self.domains)}
         self._lent = len(self.domains) - 1
-        self._node = {node.name: index for index, node in enumerate(cluster.nodes)}
-        self._views: list[Cluster] = []
-        #: by domain and node of its view: the devices there
-        self._leaves: list[list[list[Virtual]]] = []
-        #: by domain: the node of its view and the number there of each device
-        self._devices: list[dict[Virtual, tuple[int, int]]] = []
-        capabilities = {pool.type: pool.capabilities for pool in cluster.pools}
-        for estate in self.cells.forest.estates.values():
-            self._add_view(estate, capabilities)
+        self._atlas = Atlas(cluster, self.cells.forest)
         self.lending = Lending(cluster)
-        self._views.append(self.lending.view)
-        self._hardware = self._index_hardware()
+        self._views = [*self._atlas.views, self.lending.view]
         #: by device: the jobs on it, with what each of them holds and where
         self._on: dict[Physical, list[int]] = {}
         self._held: dict[int, Holding] = {}
@@ -85,46 +74,6 @@ class VirtualClusters:
         self._refused: set[int] = set()
         #: nodes that take nothing new, and why
         self._closed: dict[int, str] = {}
-
-    def _add_view(self, estate: Estate, capabilities: dict[str, Capabilities]) -> None:
-        machines = {
-            cell.address: cell
-            for levels in [*estate.full.values(), *estate.pinned.values()]
-            for cell in Packing(levels, False).machines
-        }
-        view = Cluster([self._machine(cell) for cell in machines.values()], capabilities)
-        self._views.append(view)
-        leaves = [list(leaves_of(machines[node.name])) for node in view.nodes]
-        self._leaves.append(leaves)
-        self._devices.append(
-            {
-                leaf: (node, device)
-                for node, on in enumerate(leaves)
-                for device, leaf in enumerate(on)
-            }
-        )
-
-    def _machine(self, cell: Virtual) -> Node:
-        """A virtual machine as its planner sees it, with its share of a machine of the chain."""
-        levels = self.cells.forest.physical[cell.chain.name]
-        twin = self.cluster.nodes[self._node[levels[1][0].nodes[0]]]
-        share = cell.leaves
-        return Node(
-            cell.address,
-            cell.leaves,
-            None if twin.cpu is None else twin.cpu // twin.gpus * share,
-            None if twin.memory is None else twin.memory // twin.gpus * share,
-            twin.type,
-            twin.gpu_memory,
-            (cell.root.address,) if cell.root.level > cell.chain.node else (),
-        )
-
-    def _index_hardware(self) -> list[dict[int, Physical]]:
-        found: list[dict[int, Physical]] = [{} for _ in self.cluster.nodes]
-        for levels in self.cells.forest.physical.values():
-            for leaf in levels[1]:
-                found[self._node[leaf.nodes[0]]][leaf.devices[0]] = leaf
-        return found
 
     # ---- whose it is -------------------------------------------------------------------------
 
@@ -158,13 +107,13 @@ class VirtualClusters:
             self.lending.view.take(allocation, closed_too=True)
             self._lend(spec.id, allocation)
             return Bound(allocation)
-        mine = [leaf for part in allocation.parts for leaf in self._virtual_leaves(domain, part)]
+        mine = self._atlas.mine(domain, allocation)
         places = self._places(mine, allocation, at)
         if places is None:
             self._refused.add(domain)
             return reasons.NO_HARDWARE
         on = [places[leaf] for leaf in mine]
-        physical = at or self._physical(allocation, on)
+        physical = at or self._atlas.physical(allocation, on)
         self._views[domain].take(allocation, closed_too=True)
         fresh = [leaf for leaf in mine if leaf.charged is None]
         victims = self._make_room([places[leaf] for leaf in fresh], physical)
@@ -182,7 +131,7 @@ class VirtualClusters:
         known = {leaf: leaf.charged.device for leaf in mine if leaf.charged is not None}
         new = [leaf for leaf in mine if leaf.charged is None]
         if at is not None:
-            only = frozenset(self._physical_leaves(at))
+            only = frozenset(self._atlas.all_on(at))
             fresh = hardware_for(self.cells.stocks, new, None, only)
             return None if fresh is None else known | fresh
         candidates: frozenset[str] | None = None
@@ -192,42 +141,21 @@ class VirtualClusters:
                 # What was bound meanwhile may have left only bad hardware to the tenant.
                 return None
             found = known | fresh
-            physical = self._physical(wanted, [found[leaf] for leaf in mine])
+            physical = self._atlas.physical(wanted, [found[leaf] for leaf in mine])
             lacking = self.lending.lacking(physical.parts)
             if not lacking:
                 return found
             # Others than us use it: the guarantee is as good as the hardware.
             names = {self.cluster.nodes[node].name for node in lacking}
-            left = (candidates or self._node.keys()) - names
+            left = (candidates or self._atlas.nodes.keys()) - names
             if left == candidates or not left:
                 return None
             candidates = frozenset(left)
 
-    def _virtual_leaves(self, domain: int, part: Part) -> list[Virtual]:
-        leaves = self._leaves[domain][part.node]
-        return [leaves[device] for device in _bits(part.devices)]
-
-    def _physical_leaves(self, allocation: Allocation) -> Iterator[Physical]:
-        for part in allocation.parts:
-            yield from self._leaves_at(part)
-
-    def _leaves_at(self, part: Part) -> list[Physical]:
-        return [self._hardware[part.node][device] for device in _bits(part.devices)]
-
     def _used_by(self, domain: int, virtual: Allocation) -> list[Physical]:
         """Where devices of a view that are in use are in fact."""
-        mine = [leaf for part in virtual.parts for leaf in self._virtual_leaves(domain, part)]
+        mine = self._atlas.mine(domain, virtual)
         return [leaf.charged.device for leaf in mine if leaf.charged is not None]
-
-    def _physical(self, allocation: Allocation, leaves: list[Physical]) -> Allocation:
-        """Parts of a view as parts of machines; each part of a view is on one machine."""
-        parts, at = [], 0
-        for part in allocation.parts:
-            count = part.devices.bit_count()
-            own, at = leaves[at : at + count], at + count
-            mask = sum(1 << leaf.devices[0] for leaf in own)
-            parts.append(part._replace(node=self._node[own[0].nodes[0]], devices=mask))
-        return allocation._replace(parts=tuple(parts))
 
     def _note(
         self, domain: int, job: int, allocation: Allocation, on: list[Physical], at: Allocation
@@ -237,7 +165,7 @@ class VirtualClusters:
             self._on.setdefault(leaf, []).append(job)
 
     def _lend(self, job: int, allocation: Allocation) -> None:
-        on = list(self._physical_leaves(allocation))
+        on = self._atlas.all_on(allocation)
         for leaf in on:
             if leaf.user is None:
                 self.cells.apply(Lend(leaf.nodes[0], leaf.devices[0]))
@@ -248,7 +176,7 @@ class VirtualClusters:
         victims = list(dict.fromkeys(job for leaf in wanted for job in self._on.get(leaf, ())))
         for job in victims:
             self._evict(job)
-        for node, mask in self._masks(wanted).items():
+        for node, mask in self._atlas.masks(wanted).items():
             self.lending.take(node, mask)
         self.lending.hold(physical.parts, 1)
         return victims + self._settle_amounts(physical)
@@ -268,14 +196,6 @@ class VirtualClusters:
             for job, held in self._held.items()
             if held.domain == self._lent and any(part.node == node for part in held.at.parts)
         ]
-
-    def _masks(self, leaves: list[Physical]) -> dict[int, int]:
-        """Devices, machine by machine."""
-        masks: dict[int, int] = {}
-        for leaf in leaves:
-            node = self._node[leaf.nodes[0]]
-            masks[node] = masks.get(node, 0) | 1 << leaf.devices[0]
-        return masks
 
     def _evict(self, job: int) -> None:
         self._drop(job)
@@ -308,7 +228,7 @@ class VirtualClusters:
         for leaf in left:
             self.cells.apply(Vacate(leaf.nodes[0], leaf.devices[0]))
         if domain != self._lent:
-            for node, mask in self._masks(left).items():
+            for node, mask in self._atlas.masks(left).items():
                 self.lending.give_back(node, mask)
             self.lending.hold(at.parts, -1)
 
@@ -344,27 +264,20 @@ class VirtualClusters:
         """Find a job's devices among those its tenant owns; False: it cannot be."""
         if domain == self._lent or not all(part.devices for part in physical.parts):
             return False
-        parts = [self._leaves_at(part) for part in physical.parts]
+        parts = [self._atlas.on(part) for part in physical.parts]
         idle = [leaf for part in parts for leaf in part if leaf.user is None]
-        places = self._devices[domain]
+        places = self._atlas.devices[domain]
         found = adopt(self.cells, self.domains[domain], parts, lambda leaf: places[leaf][0])
         if found is None:
             return False
-        virtual = physical._replace(
-            parts=tuple(
-                part._replace(
-                    node=places[mine[0]][0], devices=sum(1 << places[leaf][1] for leaf in mine)
-                )
-                for part, mine in zip(physical.parts, found, strict=True)
-            )
-        )
+        virtual = self._atlas.virtual(domain, physical, found)
         try:
             self._views[domain].take(virtual, closed_too=True)
         except OverCommitted:
             for leaf in idle:
                 self.cells.apply(Vacate(leaf.nodes[0], leaf.devices[0]))
             return False
-        for node, mask in self._masks(idle).items():
+        for node, mask in self._atlas.masks(idle).items():
             self.lending.take(node, mask)
         self.lending.hold(physical.parts, 1)
         self._note(domain, job, virtual, self._used_by(domain, virtual), physical)
@@ -372,7 +285,7 @@ class VirtualClusters:
 
     def _adopt_as_lent(self, job: int, physical: Allocation) -> None:
         """A job runs on as if lent its devices, and so does who shares one of them with it."""
-        on = list(self._physical_leaves(physical))
+        on = self._atlas.all_on(physical)
         for other in dict.fromkeys(each for leaf in on for each in self._on.get(leaf, ())):
             held = self._held[other]
             if held.domain != self._lent:
@@ -437,7 +350,7 @@ class VirtualClusters:
         """Close what is bound to bad hardware in the views, and open what is not any more."""
         if not (always or self.cells.bad_nodes):
             return
-        for domain, machines in enumerate(self._leaves):
+        for domain, machines in enumerate(self._atlas.leaves):
             view = self._views[domain]
             for node, leaves in enumerate(machines):
                 bad = any(leaf.twin is not None and not leaf.twin.healthy for leaf in leaves)
@@ -453,7 +366,7 @@ class VirtualClusters:
         self.cells.validate()
         for view in self._views:
             view.validate()
-        for domain, machines in enumerate(self._leaves):
+        for domain, machines in enumerate(self._atlas.leaves):
             for node, leaves in enumerate(machines):
                 for device, leaf in enumerate(leaves):
                     used = self._views[domain].share_of(node, device)[0] < 1000
@@ -476,11 +389,11 @@ class VirtualClusters:
             _, domain, virtual, physical = known[job]
             occupy(self._views[domain], virtual)
             if domain == self._lent:
-                on = list(self._physical_leaves(physical))
+                on = self._atlas.all_on(physical)
             else:
                 on = self._used_by(domain, virtual)
                 fresh = [leaf for leaf in dict.fromkeys(on) if leaf not in self._on]
-                for node, mask in self._masks(fresh).items():
+                for node, mask in self._atlas.masks(fresh).items():
                     self.lending.take(node, mask)
                 self.lending.hold(physical.parts, 1)
             self._note(domain, job, virtual, on, physical)
@@ -490,10 +403,3 @@ def _parts_have_gpus(spec: JobSpec) -> bool:
     """Does everything that a job may ask for have GPUs?"""
     groups = (group for way in spec.request.alternatives for group in way.groups)
     return all(group.each.gpus for group in groups)
-
-
-def _bits(mask: int) -> Iterator[int]:
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low

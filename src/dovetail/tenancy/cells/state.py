@@ -43,7 +43,7 @@ from dovetail.tenancy.cells.groups import (
 )
 from dovetail.tenancy.cells.holding import Holding
 from dovetail.tenancy.cells.layout import Layout
-from dovetail.tenancy.cells.opening import open_stocks
+from dovetail.tenancy.cells.opening import check_pins, open_stocks
 
 ONE = {1: 1}
 """The sizes of a gang that is one device."""
@@ -89,6 +89,7 @@ class Cells:
                 cell = self.forest.pinned[name]
                 self.stocks[cell.chain.name].take(cell, estate.name)
                 bind(cell, levels[-1][0])
+        check_pins(self.stocks, self.layout)
 
     # ---- the door ----------------------------------------------------------------------------
 
@@ -279,11 +280,15 @@ class Cells:
     def reconfigured(self, layout: Layout) -> Cells:
         """Another configuration with everybody who runs; who lost their cells are lent theirs."""
         fresh = Cells(layout)
-        for sit in self.sitting():
-            fresh.apply(sit)
-        for node in sorted(self.bad_nodes):
-            fresh.apply(Break(node))
+        fresh.take_over(self)
         return fresh
+
+    def take_over(self, other: Cells) -> None:
+        """Everybody who runs in another configuration runs in this one, on the same hardware."""
+        for sit in other.sitting():
+            self.apply(sit)
+        for node in sorted(other.bad_nodes):
+            self.apply(Break(node))
 
     def validate(self) -> None:
         """Check everything that must hold between two commands."""

@@ -85,7 +85,7 @@ class Stock:
         if cell.healthy:
             self._doom(level)
         else:
-            self._show_bad(cell)
+            self.show(cell)
             if not doomed:
                 self._spare(level)
         inside = self.chain.fanout[level]
@@ -244,7 +244,7 @@ class Stock:
         """Is the cell bound for the tenant only because it is bad?"""
         return cell in self.owners[tenant].doomed[cell.level]
 
-    def _show_bad(self, cell: Physical) -> None:
+    def show(self, cell: Physical) -> None:
         """A bad cell is bound: bind what is bad in it, so that the tenant sees it."""
         if cell in self.bad[cell.level]:
             remove(self.bad[cell.level], cell)
@@ -252,7 +252,7 @@ class Stock:
             self._show(cell)
         for child in cell.children:
             if not child.healthy:
-                self._show_bad(child)
+                self.show(child)
 
     def _show(self, cell: Physical) -> None:
         assert cell.parent is not None and cell.parent.twin is not None
