@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hosting import until
+from hosting import Hosted, until
 
 from dovetail.live import Box
 from dovetail.model.errors import UserError
@@ -63,6 +63,15 @@ def test_when_is_not_known_of_jobs_that_are_over_or_held(box: Box) -> None:
     for number in (done, held):
         with pytest.raises(UserError, match="not known"):
             box.when(number)
+
+
+def test_of_several_jobs_those_are_told_that_can_be_foreseen(host: Hosted) -> None:
+    with host.box() as box, host.client(host.token()) as line:
+        done, runs = box.submit(["true"]), box.submit(["sleep", "20"], gpus=1)
+        box.wait(done)
+        found = line.get("/when", params={"jobs": f"{done},{runs}"})
+        assert (found.status_code, list(found.json())) == (200, [str(runs)])
+        assert line.get("/when", params={"jobs": "x"}).status_code == 422
 
 
 def test_what_if_replays_what_was_seen(box: Box) -> None:

@@ -9,8 +9,10 @@ from staging import Stage
 
 from dovetail.controller.api.foreseeing import FRESH, Outlook
 from dovetail.controller.api.service import Service
+from dovetail.controller.commands import Cancel
 from dovetail.controller.tokens import Tokens
 from dovetail.controller.why import why
+from dovetail.model.live import Estimate
 
 
 @pytest.fixture
@@ -57,3 +59,17 @@ def test_what_was_found_is_told_to_everybody_for_a_while(crowd):
 
     first, again, later = asyncio.run(ask())
     assert first == again != later
+
+
+def test_who_ends_while_others_are_answered_is_left_out(crowd):
+    service = Service(crowd.controller, Tokens(crowd.site.store), "fifo")
+
+    async def ask() -> dict[int, Estimate]:
+        async with service.looking_ahead:
+            asked = asyncio.create_task(service.estimating.estimate([1, 2]))
+            await asyncio.sleep(0)
+            crowd.ask(Cancel((1,)))
+            crowd.until(crowd.site.clock.now + 5)
+        return await asked
+
+    assert list(asyncio.run(ask())) == [2]

@@ -52,8 +52,8 @@ class Estimating:
 
     async def estimate(
         self, numbers: Sequence[int], effort: Effort | None = None
-    ) -> list[Estimate]:
-        """What is told of these jobs, which the scheduler knows."""
+    ) -> dict[int, Estimate]:
+        """What is told of those of these jobs that the scheduler knows when it is their turn."""
         controller = self._controller
         told = frozenset(
             live.id
@@ -62,19 +62,23 @@ class Estimating:
         )
         async with self._lock:
             now = controller.time.now()
+            # Some may have ended while others were answered.
+            known = [number for number in numbers if number in controller.scheduler.jobs]
+            if not known:
+                return {}
             found = await asyncio.to_thread(
                 when,
                 controller.scheduler.image(),
                 controller.make,
                 now,
-                list(numbers),
+                known,
                 wake_at=controller.wake_at,
                 told=told.__contains__,
                 effort=effort,
             )
-        for number in numbers:
+        for number in known:
             self._note(number, Said(now, found[number]))
-        return [self._told(found[number]) for number in numbers]
+        return {number: self._told(found[number]) for number in known}
 
     def _told(self, raw: Estimate) -> Estimate:
         accuracy = Accuracy(self.starts.held, self.starts.error, len(self.starts.hits))

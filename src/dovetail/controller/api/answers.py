@@ -67,11 +67,12 @@ async def why(reference: Reference, person: Anyone, service: Served, instead: bo
 async def when(reference: Reference, person: Anyone, service: Served) -> Estimate:
     """When it starts and ends, as ranges with a probability."""
     number, controller = single(reference, service), service.controller
-    live = controller.roster.get(number)
-    if live is None or number not in controller.scheduler.jobs:
-        state = "has ended" if live is None else "is held or waits for other jobs"
+    found = await service.estimating.estimate([number])
+    if number not in found:
+        ended = number not in controller.roster
+        state = "has ended" if ended else "is held or waits for other jobs"
         raise Refused(409, f"job {reference} {state}: when it starts is not known")
-    return (await service.estimating.estimate([number]))[0]
+    return found[number]
 
 
 @router.post("/what-if")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Query, Request
 
 from dovetail.controller.api.people import Anyone
 from dovetail.controller.api.service import Served, Service
@@ -16,6 +16,8 @@ FRESH = 30.0
 """Seconds for which what was found holds."""
 MOST = 500
 """Jobs looked at: those who wait behind them are too far off to tell."""
+
+Numbers = r"^(\d{1,15}(,\d{1,15})*)?$"
 
 router = APIRouter(tags=["answers"])
 
@@ -37,8 +39,7 @@ class Outlook:
             now = controller.time.now()
             if now - self._at >= FRESH:
                 waiting = _waiting(controller)
-                found = await self._service.estimating.estimate(waiting) if waiting else []
-                self._found, self._at = dict(zip(waiting, found, strict=True)), now
+                self._found, self._at = await self._service.estimating.estimate(waiting), now
         return self._found
 
 
@@ -60,7 +61,15 @@ def _outlook(request: Request) -> Outlook:
 
 @router.get("/when")
 async def queue(
-    person: Anyone, service: Served, outlook: Annotated[Outlook, Depends(_outlook)]
+    person: Anyone,
+    service: Served,
+    outlook: Annotated[Outlook, Depends(_outlook)],
+    jobs: Annotated[str, Query(max_length=200, pattern=Numbers)] = "",
 ) -> dict[int, Estimate]:
-    """When those who wait start and end; up to half a minute old."""
-    return await outlook.queue()
+    """When those who wait start and end, up to half a minute old; or these jobs, as of now.
+
+    What has ended, is held or waits for other jobs is left out.
+    """
+    if not jobs:
+        return await outlook.queue()
+    return await service.estimating.estimate([int(each) for each in jobs.split(",")])

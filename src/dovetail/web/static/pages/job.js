@@ -11,8 +11,6 @@ import { timeline } from "./timeline.js";
 import { whyCard } from "./why.js";
 
 const FRESH = 15_000;
-/** It may have ended or been held since: then there is no answer, and that is one. */
-const unanswered = () => null;
 
 export async function show(root, signal, reference) {
   const head = h("div", {});
@@ -45,9 +43,9 @@ export async function show(root, signal, reference) {
   const foresee = async () => {
     asked = Date.now();
     const { job } = detail;
-    const known = !job.ended && job.state !== "held" && !(job.after.length && !job.attempts);
-    estimate = known ? await get(`jobs/${job.id}/when`).catch(unanswered) : null;
-    const told = job.ended ? null : await get(`jobs/${job.id}/why`).catch(unanswered);
+    // It may have ended or been held since: then there is no answer.
+    estimate = job.ended || job.state === "held" ? null : ((await get("when", { jobs: job.id }))[job.id] ?? null);
+    const told = job.ended ? null : await get(`jobs/${job.id}/why`);
     if (!signal.aborted) refill(why, told && whyCard(told));
   };
   root.append(head, h("div", { class: "columns" }, facts, h("div", { class: "stack" }, times, why)), charts, log);
