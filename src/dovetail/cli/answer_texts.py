@@ -70,11 +70,9 @@ def _span(span: Range, now: float) -> str:
         return "at a time that cannot be told"
     if span.high == 0:
         return "now"
-    at = moment(now + span.middle)[: -len(":00")]
-    if span.high is None:
-        return f"in {duration(span.low)} or later; in the middle {duration(span.middle)}, {at}"
-    low, high = duration(span.low), duration(span.high)
-    return f"in {low} to {high}; in the middle {duration(span.middle)}, {at}"
+    high = "or later" if span.high is None else f"to {duration(span.high)}"
+    at = moment(now + span.middle, short=True)
+    return f"in about {duration(span.middle)} ({duration(span.low)} {high}), at {at}"
 
 
 def comparison_tables(answer: Comparison) -> list[RenderableType]:

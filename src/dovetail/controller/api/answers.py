@@ -68,8 +68,10 @@ async def when(reference: Reference, person: Anyone, service: Served) -> Estimat
     number, controller = single(reference, service), service.controller
     live = controller.roster.get(number)
     if live is None or number not in controller.scheduler.jobs:
-        state = "has ended" if live is None else "is held or waits for other jobs"
-        raise Refused(409, f"job {reference} {state}: when it starts is not known")
+        if live is None:
+            raise Refused(409, f"job {reference} has ended; dovetail show {reference} says when")
+        said = "is held or waits for other jobs: when it starts is not known"
+        raise Refused(409, f"job {reference} {said}")
     return (await service.estimating.estimate([number]))[0]
 
 
