@@ -7,7 +7,7 @@ PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3; do \
             "$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
             && command -v "$$p" && break; done)
 
-.PHONY: setup demo check format test test-real bench clean
+.PHONY: setup demo check format test test-real test-gpu bench clean
 
 setup: $(READY)
 
@@ -32,11 +32,14 @@ format: setup
 	$(BIN)/ruff check --quiet --fix .
 
 test: setup  ## all tests that need no system packages
-	$(BIN)/pytest -n auto -m 'not real'
+	$(BIN)/pytest -n auto -m 'not real and not gpu'
 
 test-real: setup  ## what needs system packages; installs them when root, else skips by name
 	$(BIN)/python tests/real/prepare.py
 	$(BIN)/pytest -m real -rs
+
+test-gpu: setup  ## what only a box with an NVIDIA GPU and PyTorch can show
+	$(BIN)/pytest -m gpu -rs
 
 bench: setup  ## figures and ratios in out/bench.json, checked against benchmarks/ranges.toml
 	$(BIN)/python benchmarks/run.py --out out/bench.json

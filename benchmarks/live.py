@@ -197,6 +197,27 @@ def decide(cluster: str, policy: str, jobs: int, turns: int) -> dict[str, float]
     return {**slow.per(1), "why_cpu_ms": why}
 
 
+def snapshot(cluster: str, policy: str, jobs: int) -> dict[str, float]:
+    """Turns while a snapshot of so many waiting jobs is written: the longest, and its part of what
+    writing it at once takes.
+    """
+    with site(cluster, policy) as here:
+        controller = here.open()
+        journal = controller.journal
+        turns: list[Spent] = []
+        here.submit(controller, jobs)
+        journal.every = 1
+        while not turns or journal.snapshots.busy:
+            # Others have a moment between turns, as live.
+            time.sleep(PACE / 10)
+            turns.append(here.submit(controller, 1))
+            journal.every = 10 * jobs
+        whole = spent(lambda: journal.snapshot(controller.scheduler))
+        longest = max(turns)
+        journal.close()
+    return {**longest.per(1), "turns": len(turns), "part": round(longest.clock / whole.clock, 3)}
+
+
 def pages(cluster: str, policy: str, jobs: int) -> dict[str, float]:
     """Pages of the history of so many jobs, from its beginning and from its middle: the slowest."""
     with site(cluster, policy) as here:
@@ -225,5 +246,6 @@ KINDS: dict[str, Callable[..., dict[str, float]]] = {
     "single": single,
     "restart": restart,
     "decide": decide,
+    "snapshot": snapshot,
     "pages": pages,
 }

@@ -1,8 +1,8 @@
-"""Fifty situations, and the one cause that `why` must name in each.
+"""More than sixty situations, and the one cause that `why` must name in each.
 
 A row is: policy, cluster, what was submitted in order, what else happened, the cause of the last
-job. A job is `GPUs`, `GPUs/cores`, `GPUs/cores/GiB`, then `@user`, `!priority`, `~` for one that
-cannot resume, `^type`, `#seconds` it is thought to take.
+job. A job is `GPUs`, `GPUs/cores`, `GPUs/cores/GiB`, then `~` for one that cannot resume, `@user`,
+`&tenant`, `!priority`, `^type`, `#seconds` it is thought to take.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from dovetail.model.job import JobSpec
 from dovetail.model.request import gang
 from dovetail.simulator.spec import parse_cluster
 from dovetail.speed.locality import Locality
+from dovetail.tenancy.contracts import Contract, Holding
+from dovetail.tenancy.kinds import Tenants
 
 BOX = "1x4,cpus=16,mem=64"
 TWO = "2x4,cpus=16,mem=64"
@@ -86,6 +88,21 @@ priority:skip=true,displace=lower,min_run=600 | BOX | 4 4!1 | early       | min-
 priority:skip=true,displace=lower | BOX | 4~ 4!1         |              | devices
 priority:skip=true,displace=lower | BOX | 4!1 4!1        |              | devices
 fifo:preempt=true,min_run=600 | BOX | 4 2               |              | devices
+fifo:skip=true                | BOX | 2&a 2&a           | cells a=2,b=2 | devices
+fifo:skip=true                | BOX | 1/4&a 1&a         | cells a=2,b=2 | running
+fifo                          | BOX | 1&a 2&a 1&a       | cells a=2,b=2 | order
+fifo:skip=true                | BOX | 2&a 4&b!-1        | cells a=2,b=2 | owners
+fifo:skip=true                | BOX | 1&a 1&b 3&b!-1    | cells a=2,b=2 | owners
+fifo:skip=true                | BOX | 4&a!-1 1&a!-1     | cells a=2,b=2 | devices
+fifo:skip=true                | BOX | 4&b!-1 2&a        | cells a=2,b=2; slow | lent
+las                           | BOX | 2&b!-1 4&a        | cells a=4; slow | lent
+fifo:skip=true                | TWO | 8&b!-1 4&a        | cells a=4,b=4; slow | lent
+fifo:skip=true                | BOX | 1&a               | cells a=2,b=2; down | closed nodes
+fifo:skip=true                | BOX | 2&a               | cells a=2,b=2; others memory | hardware
+fifo:skip=true                | BOX | 2&a 2&a 1&a       | shares a=2,b=2 | devices
+fifo:skip=true                | BOX | 2&b 3&a           | shares a=2,b=2 | owners
+fifo:skip=true                | BOX | 2&a 1~&a          | shares a=2,b=2 | borrowing
+fifo:skip=true                | BOX | 2&a 2&a 1&b       | shares a=2,b=2; slow | lent
 fifo:skip=true                | BOX | 1                 | ended        | unknown
 fifo:skip=true                | BOX | 1                 |              | running
 """
@@ -97,10 +114,11 @@ SITUATIONS = [
 
 def spec(number: int, text: str) -> JobSpec:
     found = re.fullmatch(
-        r"([\d.]+)(?:/(\d+))?(?:/(\d+))?(~)?(?:@(\w+))?(?:!(\d))?(?:\^(\w+))?(?:#(\d+))?", text
+        r"([\d.]+)(?:/(\d+))?(?:/(\d+))?(~)?(?:@(\w+))?(?:&(\w+))?(?:!(-?\d))?(?:\^(\w+))?(?:#(\d+))?",
+        text,
     )
     assert found, text
-    gpus, cpu, memory, fixed, user, priority, kind, length = found.groups()
+    gpus, cpu, memory, fixed, user, tenant, priority, kind, length = found.groups()
     share = round(float(gpus) * 1000) if "." in gpus else 1000
     request = gang(
         1 if "." in gpus else int(gpus),
@@ -114,6 +132,7 @@ def spec(number: int, text: str) -> JobSpec:
         f"j{number}",
         0.0,
         request,
+        tenant=tenant or "",
         user=user or "",
         priority=float(priority or 0),
         estimate=float(length or 1000),
@@ -126,9 +145,28 @@ def set_up(policy: str, cluster: str, extra: str) -> Scheduler:
     quotas = extra.removeprefix("quota ") if extra.startswith("quota") else None
     machines = {"BOX": BOX, "TWO": TWO, "MIX": MIX}[cluster]
     allocator = None if "synergy" in policy else "proportional"
-    parts = Parts(ordering, placement or None, allocator, "declared", quotas=quotas)
-    machine = Machine(parse_cluster(machines), Locality(), Costs(), lambda: 0.0)
+    parts = Parts(
+        ordering,
+        placement or None,
+        allocator,
+        "declared",
+        quotas=quotas,
+        tenancy=owners(extra.partition(";")[0]),
+    )
+    # Where stops take time, whoever comes next waits for them.
+    latency = 1.0 if extra.endswith("slow") else None
+    machine = Machine(parse_cluster(machines), Locality(), Costs(), lambda: 0.0, latency)
     return composer(parts, FakeExecutor(machine))()
+
+
+def owners(text: str) -> str | None:
+    """`cells a=2,b=2` as parts have it."""
+    kind, _, listed = text.partition(" ")
+    if kind not in ("cells", "shares"):
+        return None
+    pairs = [each.split("=") for each in listed.split(",")]
+    contracts = [Contract(name, (Holding(gpus=(int(size),)),)) for name, size in pairs]
+    return Tenants(kind, tuple(contracts)).written()
 
 
 def before(extra: str) -> list[Event]:
@@ -136,10 +174,12 @@ def before(extra: str) -> list[Event]:
         "others 4": Part(0, 0b1111),
         "others 3": Part(0, 0b0111),
         "others cpu": Part(0, 0, 14_000, 0),
+        "others memory": Part(0, 0, 0, 60 * 1024),
     }
-    if extra in held:
-        return [Held("somebody", allocation_of((held[extra],)))]
-    return {"drain": [NodeDraining(0)], "down": [NodeDown(0)]}.get(extra, [])
+    what = extra.rpartition("; ")[2]
+    if what in held:
+        return [Held("somebody", allocation_of((held[what],)))]
+    return {"drain": [NodeDraining(0)], "down": [NodeDown(0)]}.get(what, [])
 
 
 def after(extra: str, last: int) -> tuple[float, list[Event]]:
@@ -174,5 +214,5 @@ def test_why_names_the_cause(policy: str, cluster: str, jobs: str, extra: str, c
         assert reason.unblock, reason
 
 
-def test_there_are_fifty_of_them() -> None:
-    assert len(SITUATIONS) >= 50
+def test_there_are_so_many_of_them() -> None:
+    assert len(SITUATIONS) >= 65

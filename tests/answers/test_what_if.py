@@ -94,6 +94,19 @@ def test_the_command_answers_for_a_trace(dovetail: Callable[..., Any]) -> None:
     assert found["after"]["jobs"] == 480
 
 
+def test_the_command_asks_about_other_owners(dovetail: Callable[..., Any], tmp_path: Path) -> None:
+    jobs, owners = tmp_path / "jobs.csv", tmp_path / "owners.toml"
+    head = "job_id,submit_time,gpus,duration,tenant\n"
+    jobs.write_text(head + "1,0,4,100,a\n2,1,4,100,a\n3,2,4,100,b\n")
+    owners.write_text('[[tenants]]\nname = "a"\nnodes = 1\n[[tenants]]\nname = "b"\nnodes = 1\n')
+    of_trace = ("what-if", jobs, "--cluster", "2x4", "--json")
+    found = json.loads(dovetail(*of_trace, "--tenancy", f"cells:{owners}").out)
+    by_tenant = {shift["name"]: shift for shift in found["users"]}
+    assert by_tenant["b"]["wait_before"] > 0 == by_tenant["b"]["wait_after"]
+    refused = dovetail(*of_trace, "--tenancy", f"cell:{owners}")
+    assert (refused.code, "did you mean 'cells'?" in refused.err) == (2, True)
+
+
 def test_a_page_is_written_where_it_can_be(
     dovetail: Callable[..., Any], tmp_path: Path, host: Hosted, box: Box
 ) -> None:

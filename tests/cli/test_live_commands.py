@@ -56,6 +56,15 @@ def test_wait_shows_the_log_and_ends_as_the_job_does(dovetail: Dovetail) -> None
     assert (answer.code, json.loads(answer.out)["jobs"]) == (0, [6])
 
 
+def test_a_job_has_the_time_to_stop_that_its_owner_gives_it(
+    host: Hosted, dovetail: Dovetail
+) -> None:
+    dovetail("submit", "--hold", "--grace", "2m", "--", "true")
+    assert host.inside(lambda service: service.controller.roster[1].submission.grace) == 120
+    answer = dovetail("submit", "--grace", "2h", "--", "true")
+    assert (answer.code, "an hour to stop at most" in answer.err) == (2, True), answer
+
+
 def test_options_reach_the_job(dovetail: Dovetail, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     words = ["--name", "n", "--gpus", 0.5, "--cpus", 0.5, "--memory", "100M", "--priority", "high"]

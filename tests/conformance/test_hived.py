@@ -61,7 +61,7 @@ def scenario(node: str, free: list[str]) -> dict[str, object]:
     ("node", "free", "line"),
     [
         ("n0", ["n0/1"], "passed small: 1 steps"),
-        ("n1", ["n0/1"], "FAILED small: step 1 (schedule p):  node is n0, recorded was n1"),
+        ("n1", ["n0/1"], "FAILED small: step 1 (schedule p): node is n0, recorded was n1"),
         ("n0", ["n0/0"], "FAILED small: step 1 (schedule p): state free NODE PAIR is ['n0/1'],"),
     ],
 )
@@ -82,3 +82,32 @@ def test_a_cluster_that_should_be_refused_must_be(tmp_path: Path) -> None:
     path = tmp_path / "refused.jsonl"
     path.write_text(json.dumps({**scenario("n0", ["n0/1"]), "initOutcome": "refused"}) + "\n")
     assert "FAILED small: was not refused at start" in replay(path).stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "FAILED wrong.json: holds no scenario"),
+        ("{", "FAILED wrong.json: not a scenario: JSONDecodeError Expecting property name"),
+        ("[1]", "FAILED wrong.json: not a scenario: AttributeError"),
+        ('{"id": "x", "steps": []}', "FAILED x: not a scenario: KeyError 'config'"),
+        (
+            json.dumps({"config": CONFIG, "steps": [{"op": "dance", "result": {}, "state": {}}]}),
+            "FAILED wrong.json 1: step 1 (dance): the runner does not know 'dance'",
+        ),
+    ],
+)
+def test_a_file_that_is_no_scenario_is_one_line(tmp_path: Path, content: str, said: str) -> None:
+    path = tmp_path / "wrong.json"
+    path.write_text(content)
+    run = replay(path, tmp_path / "nowhere.jsonl")
+    first, second, last = run.stdout.splitlines()
+    assert first.startswith(said)
+    assert second == "FAILED nowhere.jsonl: cannot be read (No such file or directory)"
+    assert (last, run.stderr, run.returncode) == ("0 passed, 2 failed", "", 1)
+
+
+def test_without_files_it_says_how_to_call_it() -> None:
+    run = replay()
+    assert (run.stdout, run.returncode) == ("", 2)
+    assert run.stderr.startswith("usage: python tests/conformance/hived.py FILE")

@@ -57,6 +57,7 @@ def live(folder: Path, url: str | None, at: int) -> int:
     assert [row["state"] for row in rows] == ["done"] * JOBS
     for number in range(1, JOBS + 1):
         assert (folder / f"ran-{number}").read_text() == "once\n", "it ran twice, or never"
+    controller.journal.close()
     store.close()
     return fuse.count
 

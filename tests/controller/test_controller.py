@@ -17,11 +17,21 @@ from dovetail.controller.commands import Cancel, Command, Drain, Hold, Release, 
 from dovetail.controller.finding import Filter
 from dovetail.controller.loop import Controller
 from dovetail.controller.parts import Parts, composer
-from dovetail.controller.reading import attempts, describe, history, listed, machines, submission_of
+from dovetail.controller.reading import (
+    attempts,
+    describe,
+    history,
+    listed,
+    machines,
+    places,
+    submission_of,
+)
 from dovetail.controller.replaying import first_difference
 from dovetail.controller.submission import Submission
 from dovetail.executors.fake import FakeExecutor
 from dovetail.executors.protocol import Advanced, Attempt, Launch, Saved
+from dovetail.model.allocation import Part, allocation_of
+from dovetail.model.cluster import Node
 from dovetail.model.errors import UserError
 from dovetail.model.job import JobSpec
 from dovetail.model.live import Progress
@@ -29,6 +39,15 @@ from dovetail.model.request import gang
 from dovetail.model.trace import TraceJob
 
 # ---- the life of a job -------------------------------------------------------------------------
+
+
+def test_replicas_on_one_node_are_one_place() -> None:
+    pieces = (Part(0, 0b1, 250, 10), Part(0, 0b100, 250, 10), Part(1, 0b1, 500, 20))
+    found = places(allocation_of(pieces), [Node("a", 4), Node("b", 4)])
+    assert [str(place) for place in found] == [
+        "a: GPU 0,2, 0.5 cores, 0.0195 GiB",
+        "b: GPU 0, 0.5 cores, 0.0195 GiB",
+    ]
 
 
 def test_a_job_runs_and_people_can_read_when(stage: Stage) -> None:
@@ -251,6 +270,36 @@ def test_a_job_without_an_estimate_is_believed_to_take_as_long_as_its_steps_say(
     stage.site.close()
 
 
+def test_what_steps_say_is_remembered_by_a_job_that_waits_again(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, "priority:preempt=true")
+    number = stage.submit(4, 1e5, estimate=7200.0, resumable=True)
+    stage.until(11.0)
+    stage.controller.performer.news.append(Advanced(Attempt(number, 1), 100.0, 400.0, 10.0))
+    stage.controller.turn()
+    stage.submit(4, 5.0, priority=1.0)
+    stage.until(14.0)
+    scheduler = stage.controller.scheduler
+    assert stage.state(number) == "waiting"
+    # 30 s were left, of which two have passed on the way out.
+    assert 27.0 <= scheduler.jobs[number].time_left(scheduler.now) <= 30.0
+    stage.site.close()
+
+
+def test_steps_do_not_change_what_is_learned_of_a_jobs_length(tmp_path: Path) -> None:
+    """A job that was believed to take an hour tells its steps, and is over after 20 s."""
+    stage = Stage(tmp_path)
+    for _ in range(5):
+        number = stage.submit(4, 20.0, estimate=None, group="alike")
+        begun = stage.site.clock.now
+        stage.until(begun + 11.0)
+        stage.controller.performer.news.append(Advanced(Attempt(number, 1), 50.0, 100.0, 5.0))
+        stage.until(begun + 25.0)
+        assert stage.state(number) == "done"
+    alike = JobSpec(99, "next", stage.site.clock.now, gang(4), group="alike")
+    assert stage.controller.scheduler.predictor.expect(alike) == pytest.approx(20.0, abs=2.0)
+    stage.site.close()
+
+
 def test_a_checkpoint_is_noted_now_and_then(stage: Stage) -> None:
     number = stage.submit(length=60.0)
     stage.until(5.0)
@@ -298,7 +347,7 @@ def test_old_batches_are_forgotten_beyond_the_limit_and_replays_still_work(tmp_p
     journal = controller.journal
     first = next(journal.recorded(0)).sequence
     assert 1 < first <= journal.sequence - 19
-    assert len(journal.snapshots()) < 10
+    assert len(journal.snapshots.numbers()) < 10
     assert first_difference(journal, site.make) is None
     site.close()
     controller = site.open()
@@ -380,7 +429,7 @@ def test_the_live_loop_answers_when_it_is_on_disk(tmp_path: Path) -> None:
         return [number for each in ids for number in each.jobs]
 
     assert sorted(asyncio.run(live())) == list(range(1, 9))
-    assert controller.journal.snapshots() == [controller.journal.sequence]
+    assert controller.journal.snapshots.numbers() == [controller.journal.sequence]
     site.close()
 
 

@@ -32,12 +32,12 @@ def killings(kind: str, folder: Path, *more: str) -> dict[str, int]:
 
 
 def test_without_any_crash_the_life_has_everything_in_it(tmp_path: Path) -> None:
-    assert crashing.live(tmp_path, None, 0) == 247
+    assert crashing.live(tmp_path, None, 0) == 323
 
 
-def test_a_kill_at_any_of_247_points_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
+def test_a_kill_at_any_of_323_points_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
     found = killings("fake", tmp_path)
-    assert found["killed"] == found["points"] == found["whole"] == 247
+    assert found["killed"] == found["points"] == found["whole"] == 323
 
 
 def test_kill_after_kill_gets_there_too(tmp_path: Path) -> None:
@@ -46,6 +46,7 @@ def test_kill_after_kill_gets_there_too(tmp_path: Path) -> None:
 
 
 def test_real_processes_are_found_again_after_a_kill(tmp_path: Path) -> None:
-    found = killings("local", tmp_path, "--every", "3")
-    # How often is written differs from run to run here: a point may lie beyond the end.
-    assert found["points"] - 2 <= found["killed"] >= 10
+    found = killings("local", tmp_path, "--every", "2")
+    # The busier the machine, the more is written at once: there are fewer points to die at, and
+    # some lie beyond the end of a life that is shorter than the first one was.
+    assert 8 <= found["killed"] <= found["points"]

@@ -75,6 +75,8 @@ def test_old_jobs_are_forgotten_with_their_folders(tmp_path: Path) -> None:
     assert stage.submit() == third + 1
     rows = stage.controller.journal.store.rows(select(schema.attempts.c.job))
     assert {row["job"] for row in rows} == {third, third + 1}
+    rows = stage.controller.journal.store.rows(select(schema.steps.c.job))
+    assert {row["job"] for row in rows} == {third, third + 1}
     stage.controller.forgetting.close()
     stage.site.close()
 

@@ -339,7 +339,7 @@ def test_a_data_base_of_the_first_schema_is_taken_over(tmp_path: Path) -> None:
     stage.site = Site(tmp_path, "1x4", Stage.parts("fifo"), 1.0, oracle=False)
     stage.site.clock.now = 12.0
     stage.controller = stage.site.open()
-    assert stage.controller.journal.store.noted("schema") == "2"
+    assert stage.controller.journal.store.noted("schema") == "5"
     assert [stage.state(number) for number in (1, 2, 3)] == ["done", "running", "held"]
     stage.controller.turn()
     assert stage.why(2) == "it was lost while the controller was away"

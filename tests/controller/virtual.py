@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,15 @@ class VirtualClock:
 
     def boot(self) -> str:
         return self.booted
+
+
+class AtOnce(Executor):
+    """Does what a thread would do later, so that every run is the same."""
+
+    def submit(self, work: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(work(*given, **named))
+        return done
 
 
 def submission(spec: JobSpec, **more: Any) -> Submission:
@@ -100,7 +110,7 @@ class Site:
     def open(self, store: Store | None = None, executor: Any = None) -> Controller:
         """A controller, new or recovered."""
         self.store = store or Store(self.url, self.durable)
-        journal = Journal(self.store, self.every)
+        journal = Journal(self.store, self.every, beside=AtOnce())
         engine = executor or FakeExecutor(self.machine)
         parts = None if self.oracle else self.parts
         return Controller(self.make, journal, engine, self.settings, self.clock, parts)

@@ -35,8 +35,9 @@ from dovetail.predictors.oracle import Declared
 from dovetail.recipes import policy as policy_of
 from dovetail.simulator.spec import parse_cluster
 from dovetail.speed.locality import Locality
+from dovetail.tenancy.contracts import contracts_in
+from dovetail.tenancy.kinds import Tenants, tenancy_of
 from dovetail.tenancy.partitions import Partitions, dealt
-from dovetail.tenancy.whole import Whole
 
 NEVER = float("inf")
 
@@ -48,6 +49,12 @@ def spec(
     request: Request = more.pop("request", None) or gang(gpus)
     name = more.pop("name", f"j{number}")
     return JobSpec(number, name, float(at), request, estimate=float(length), **more)
+
+
+def owners(kind: str, **owned: str) -> Tenants:
+    """Who owns what: `owners("cells", red="nodes = 1", blue="gpus = [2, 1]")`."""
+    tables = [f'[[tenants]]\nname = "{name}"\n{each}\n' for name, each in owned.items()]
+    return Tenants(kind, contracts_in("".join(tables), "tenants.toml"))
 
 
 def acknowledging(cluster: Cluster, latency: float = 0.0) -> Cluster:
@@ -63,6 +70,7 @@ def scheduler(
     *,
     costs: Costs = FREE,
     partitions: dict[str, int] | None = None,
+    tenants: Tenants | None = None,
     acknowledged: bool = False,
     planner: Callable[[Cluster], Any] | None = None,
     quotas: str | None = None,
@@ -74,7 +82,7 @@ def scheduler(
     tenancy = (
         Partitions(machines, dealt(partitions, machines), lambda job: job.tenant)
         if partitions
-        else Whole(machines)
+        else tenancy_of(tenants, machines)
     )
     chosen, where = policy_of(policy), PLACEMENTS.create(placement)
 

@@ -11,6 +11,8 @@ from dovetail.core.placing import on_fewest_nodes
 from dovetail.core.protocols import Ask as Wish
 from dovetail.model.allocation import allocation_of
 from dovetail.model.cluster import Cluster, Node
+from dovetail.model.job import JobSpec
+from dovetail.model.request import gang
 from dovetail.tenancy.cells.clusters import VirtualClusters
 from dovetail.tenancy.cells.commands import Ask, Go, Leave, Preempt, Sit, Withdraw
 from dovetail.tenancy.cells.config import layout_for
@@ -75,8 +77,9 @@ def test_a_job_is_bound_in_less_than_five_milliseconds(cluster: Cluster) -> None
         if parts is None:
             continue
         allocation = allocation_of(parts)
+        spec = JobSpec(job, f"j{job}", 0.0, gang(gpus))
         began = thread_time()
-        bound = tenancy.bind(domain, allocation, job)
+        bound = tenancy.bind(domain, allocation, spec)
         times.append(thread_time() - began)
         assert not isinstance(bound, str)
         live[job] = (domain, allocation)

@@ -48,8 +48,8 @@ own = [{ type = "A100", racks = 1 }, { type = "T4", gpus = [1, 1] }]
 
 [[tenants]]
 name = "speech"
-# mine was pinned to a certain cell
-own = [{ type = "A100", nodes = 1, gpus = [2, 2] }]
+own = [{ type = "A100", gpus = [2, 2] }]
+pinned = ["n3"]  # mine
 """
 
 Command = Callable[..., Any]
@@ -77,19 +77,43 @@ def test_a_configuration_of_hived_becomes_a_cluster_file_that_runs(
         (
             "A100-RACK, cellNumber: 1",
             "A100-RACK, cellNumber: 2",
-            "speech asks for 1 of A100-NODE beside larger cells of A100-RACK; 0 are left",
+            "FILE:19: speech asks for 1 cell of type A100-NODE; 0 are left after vision (2 cells "
+            "of type A100-RACK)",
+        ),
+        (
+            "T4-NODE.T4, cellNumber: 2",
+            "T4-NODE.T4, cellNumber: 3",
+            "FILE:17: vision asks for 3 cells of type T4; 2 are left",
         ),
         (
             "childCellType: A100-PAIR, childCellNumber: 2",
             "childCellType: A100-PAIR, childCellNumber: 3",
-            "speech owns A100-PAIR of 2 GPUs; our nodes are not divided like that",
+            "FILE: speech owns A100-PAIR of 2 GPUs; our nodes are not divided like that",
+        ),
+        ("virtualClusters:", "tenants:", "FILE:2: virtualClusters is missing"),
+        ("childCellType: T4, ", "", "FILE:7: childCellType is missing"),
+        (
+            "cellNumber: 2}]",
+            "cellNumber: two}]",
+            "FILE:19: cellNumber is 'two'; it must be a whole number",
+        ),
+        ("T4-NODE, cellAddress", "T4-NOD, cellAddress", "FILE:12: no cell type is called 'T4-NOD'"),
+        (
+            "{cellAddress: a0}, ",
+            "",
+            "FILE:9: 0 lists 1 children; A100-RACK has 2",
         ),
         (
-            "virtualClusters:",
-            "tenants:",
-            "not a configuration of HiveD: KeyError('virtualClusters')",
+            "T4, childCellNumber: 2, isNodeLevel: true",
+            "T4, childCellNumber: 2",
+            "FILE:7: cell type",
         ),
-        ("physicalCluster:", "- [", "not a YAML file"),
+        (
+            "s: [{pinnedCellId: mine}]",
+            "s: [{pinnedCellId: x}]",
+            "FILE:19: no cell is pinned as 'x'",
+        ),
+        ("physicalCluster:", "- [", "FILE:4: not YAML: expected"),
     ],
 )
 def test_what_cannot_be_converted_is_said(
@@ -100,4 +124,5 @@ def test_what_cannot_be_converted_is_said(
     source.write_text(HIVED.replace(old, new))
     answer = dovetail("tenants", "convert", source)
     assert answer.code == 2
-    assert said in answer.err.replace("\n", " ")
+    found = " ".join(answer.err.split()).replace(str(source), "FILE")
+    assert found.startswith(f"dovetail: {said}"), found

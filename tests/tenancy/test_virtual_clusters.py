@@ -8,10 +8,16 @@ from typing import Any
 
 import pytest
 
+from dovetail.core.protocols import Bound, Tenancy
 from dovetail.core.scheduler import Scheduler
 from dovetail.metrics.records import OUTCOMES
+from dovetail.model.allocation import Allocation, Part, allocation_of
 from dovetail.model.errors import UserError
+from dovetail.model.job import JobSpec
+from dovetail.model.request import gang
 from dovetail.simulator.experiment import Replay, replay
+from dovetail.simulator.spec import parse_cluster
+from dovetail.tenancy.kinds import chosen, tenancy_of
 
 TENANTS = """
 [[tenants]]
@@ -142,55 +148,8 @@ def test_a_job_of_nobody_is_refused_with_a_name_that_is_meant(tmp_path: Path, te
     run = replay(Replay(str(trace), "4x8", "fifo", tenancy=f"cells:{tenants}"))
     assert list(run.records.reason.values()) == [
         "no tenant is called 'visoin'; did you mean 'vision'?",
-        "asks for 32 GPUs; the cluster has 20 GPUs",
+        "asks for 32 GPUs; the cluster has 20 GPUs (counting what vision owns)",
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (
-            '[[tenants]]\nname="a"\nnodes=3\n[[tenants]]\nname="b"\nnodes=2',
-            "FILE:4: b asks for 2 of gpu-node; 1 is left after a",
-        ),
-        (
-            '[[tenants]]\nname="a"\nnodes=3\ngpus=9',
-            "FILE:1: a asks for 9 of gpu beside larger cells of gpu-node; 8 are left",
-        ),
-        (
-            '[[tenants]]\nname="a"\ngpus=[3]',
-            "FILE:1: a asks for 3 GPUs of a node; nodes have cells of 8, 4, 2, 1",
-        ),
-        ('[[tenants]]\nname="a"\nnode=1', "FILE:1: a: unknown key 'node'; did you mean 'nodes'?"),
-        ('[[tenants]]\nname="a"', "FILE:1: a owns nothing; give nodes, racks or gpus"),
-        (
-            '[[tenants]]\nname="a"\nnodes=1\n[[tenants]]\nname="a"\nnodes=1',
-            "FILE:4: tenant 'a' is listed twice",
-        ),
-        (
-            '[[tenants]]\nname="a"\nnodes=1\ntype="h100"',
-            "FILE:1: a: no type 'h100'; there are: gpu",
-        ),
-        (
-            '[[tenants]]\nname="a"\nracks=1',
-            "FILE:1: a asks for racks; the cluster has none of equal size for it",
-        ),
-        ("[[tenants]]\nnodes=1", "FILE:1: a tenant needs a name"),
-        (
-            '[[tenants]]\nname="a"\nnodes=-1',
-            "FILE:1: a: nodes is -1; it must be a whole number of at least 0",
-        ),
-        ("", "FILE: lists no tenants; give each a [[tenants]] table"),
-    ],
-)
-def test_what_is_wrong_with_a_file_is_said_with_its_line(
-    tmp_path: Path, text: str, said: str
-) -> None:
-    path = tmp_path / "tenants.toml"
-    path.write_text(text)
-    with pytest.raises(UserError) as error:
-        replay(Replay("generate:tiresias480", "4x8", tenancy=f"cells:{path}"))
-    assert str(error.value) == said.replace("FILE", str(path))
 
 
 @pytest.mark.parametrize(
@@ -232,6 +191,55 @@ def test_tenants_can_be_in_the_cluster_file_with_types_and_racks(tmp_path: Path)
     begun = dict(zip(records.name, records.first_start, strict=True))
     assert {name: begun[name] for name in "rnvw"} == {"r": 0, "n": 0, "v": 0, "w": 5}
     assert OUTCOMES[records.outcome[records.name.index("x")]] == "rejected"
+
+
+PINNED = """
+[[tenants]]
+name = "vision"
+nodes = 1
+pinned = ["n3", "n2:4-7"]
+
+[[tenants]]
+name = "speech"
+nodes = 1
+gpus = [2, 1, 1]
+"""
+
+
+@pytest.mark.parametrize("policy", ["fifo:skip=true", "srtf"])
+def test_who_pins_hardware_has_it_and_fares_as_in_a_private_cluster(
+    tmp_path: Path, policy: str
+) -> None:
+    path = tmp_path / "tenants.toml"
+    path.write_text(PINNED)
+    trace = workload(tmp_path / "jobs.csv", 3, lent=0.4)
+    alone = ends(f"private:{path}", trace, policy)
+    shared = ends(f"cells:{path}", trace, policy)
+    assert len(alone) > 20
+    assert {name: shared[name] for name in alone} == alone
+
+
+def test_pinned_hardware_is_nobody_elses(tmp_path: Path) -> None:
+    path = tmp_path / "tenants.toml"
+    path.write_text(PINNED)
+    tenancy = tenancy_of(chosen(f"cells:{path}"), parse_cluster("4x8"))
+    domain = tenancy.domains.index("speech")
+    view = tenancy.view(domain)
+    found = {
+        part.node
+        for job, node in enumerate(view.nodes)
+        for part in _bound(tenancy, domain, job, node.gpus).parts
+    }
+    assert found == {0, 2}, "a node of its own, and of the one that is pinned in part the rest"
+    assert view.gpus == 12
+
+
+def _bound(tenancy: Tenancy, domain: int, node: int, gpus: int) -> Allocation:
+    part = Part(node, (1 << gpus) - 1, 0, 0)
+    spec = JobSpec(node, f"j{node}", 0.0, gang(gpus), tenant="speech")
+    bound = tenancy.bind(domain, allocation_of((part,)), spec)
+    assert isinstance(bound, Bound), bound
+    return bound.allocation
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from looking import Looking
 from served import Served, crowded, real
 from staging import Stage
 
@@ -52,3 +53,12 @@ def browser() -> Iterator[Any]:
         started = play.chromium.launch(executable_path=BROWSER, args=list(FLAGS))
         yield started
         started.close()
+
+
+@pytest.fixture
+def look(browser: Any) -> Iterator[Looking]:
+    """Opens pages and logs in; at the end nothing may have complained."""
+    looking = Looking(browser)
+    yield looking
+    looking.close()
+    assert looking.said == []

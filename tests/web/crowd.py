@@ -27,6 +27,7 @@ from dovetail.controller.commands import Drain, Submit
 from dovetail.controller.loop import Controller
 from dovetail.controller.measuring import Sampler
 from dovetail.controller.parts import Parts
+from dovetail.controller.shadowing import Pace, Shadow
 from dovetail.controller.submission import Submission
 from dovetail.controller.tokens import Tokens
 from dovetail.executors.fake import FakeExecutor
@@ -39,6 +40,8 @@ from dovetail.web.serving import Dashboard
 HOSTILE = "<img src=x onerror=alert(1)>"
 NAMES = ("resnet50", "bert-large", "llama-sft", "whisper-tune", "vit-b16", "eval-suite", "sweep-lr")
 USERS = ("amira", "bela", "chiara", "dmitri", "emeka", "fatou", "goran", "hanna", "ines")
+FEW = 1000
+"""Jobs up to which another policy looks on: with more, the hours before would take too long."""
 LIVES = 600.0
 """Seconds this serves at most."""
 
@@ -103,7 +106,14 @@ class Crowd:
         believed, owner = length * chance.uniform(0.9, 1.6), chance.choice(USERS)
         return Submission(("train",), gang(gpus), name, owner=owner, estimate=believed)
 
-    def live(self, sampler: Sampler) -> None:
+    def shadow(self) -> Shadow | None:
+        """Somebody who would have shorter jobs go first."""
+        if self.jobs > FEW:
+            return None
+        pace = Pace(clock=self.clock.monotonic)
+        return Shadow(self.controller, Parts("srtf"), self.site.parts.policy, pace)
+
+    def live(self, sampler: Sampler, shadow: Shadow | None) -> None:
         """The hours before anybody looks."""
         steps = max(1, round(60 * self.hours))
         for step in range(steps):
@@ -111,6 +121,8 @@ class Crowd:
             lot = self.jobs * (step + 1) // steps - self.jobs * step // steps
             self.submit(lot)
             self.controller.turn()
+            if shadow is not None:
+                shadow.consider()
             if step % 2 == 0:
                 asyncio.run(sampler.sample())
         drained = self.controller.executor.nodes[-1].name
@@ -123,8 +135,11 @@ def main(folder: str, cluster: str, jobs: str, hours: str) -> None:
     crowd = Crowd(Path(folder), cluster, int(jobs), float(hours))
     tokens = Tokens(crowd.controller.journal.store)
     service = Service(crowd.controller, tokens, crowd.site.parts.policy)
+    shadow = crowd.shadow()
+    if shadow is not None:
+        service.keep_in_shadow(shadow)
     app = make_app(service, Doorkeeper(tokens, crowd.clock.wall))
-    crowd.live(app.state.sampler)
+    crowd.live(app.state.sampler, shadow)
     token = tokens.make("amira", "admin", crowd.clock.wall(), 86400)
 
     def ready(port: int | None) -> None:

@@ -1,85 +1,14 @@
-"""The dashboard in a real browser: people log in, watch, open, ask; nothing complains.
-
-The pictures of the README and the guide are taken here. They are replaced only where
-`DOVETAIL_PICTURES` is set, so that a test run leaves the working tree as it is.
-"""
+"""The dashboard in a real browser: people log in, watch, open, ask; nothing complains."""
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
+from looking import DESK, PHONE, TRAINING, picture
 from served import Served
 
 pytestmark = pytest.mark.real
 
-IMAGES = Path(__file__).parents[2] / "docs" / "images"
-SHOWN = {
-    "cluster-light",
-    "cluster-dark",
-    "jobs-dark",
-    "job",
-    "history-light",
-    "large",
-    "phone",
-    "what-if-answer",
-    "waiting",
-}
-"""Pictures that pages of the documentation show."""
-DESK, PHONE = (1280, 800), (390, 844)
-BUDGET = 2.0
-"""Seconds until 5,000 jobs on 1,000 nodes are there."""
-
-TRAINING = """
-import time, dovetail_client as client
-for step in client.steps(range(600), total=600):
-    if step % 40 == 0:
-        print(f"step {step:4d}  loss {3.2 / (1 + step / 60):.4f}", flush=True)
-    time.sleep(0.05)
-"""
-
-
-@pytest.fixture
-def look(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Opens a page and logs in; at the end nothing may have complained."""
-    said: list[str] = []
-    contexts: list[Any] = []
-
-    def open_page(
-        served: Served, theme: str = "light", size: tuple[int, int] = DESK, at: str = ""
-    ) -> Any:
-        context = browser.new_context(
-            viewport={"width": size[0], "height": size[1]}, color_scheme=theme, locale="en-GB"
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: said.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: said.append(f"dialog: {dialog.message}"))
-        page.goto(served.url + at)
-        page.fill("#token", served.token)
-        page.get_by_role("button", name="Sign in").click()
-        page.wait_for_selector("header.top:not([hidden])")
-        page.wait_for_selector(".link-state[data-state=live]")
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert said == []
-
-
-def picture(page: Any, name: str, folder: Path) -> None:
-    """A screenshot; both themes must show something."""
-    wanted = os.environ.get("DOVETAIL_PICTURES") and name in SHOWN
-    keep = IMAGES if wanted else folder
-    path = keep / f"dashboard-{name}.png"
-    page.screenshot(path=path)
-    assert path.stat().st_size > 10_000
+PLACES = ("", "jobs", "users", "history", "report", "what-if", "policy", "shadow", "jobs/117")
 
 
 def test_without_a_token_there_is_only_the_way_in(browser, box):
@@ -141,6 +70,8 @@ def test_every_page_shows_itself_in_both_themes(look, small, theme, tmp_path):
         "users": "tbody tr",
         "history": ".chart svg",
         "policy": "section.card",
+        "report": ".bars .shift",
+        "shadow": ".shift",
         "what-if": "h1",
     }.items():
         page.goto(f"{small.url}#/{name}")
@@ -166,13 +97,28 @@ def test_the_theme_can_be_chosen_and_is_remembered(look, small):
 
 def test_a_phone_shows_every_page_without_scrolling_sideways(look, small, tmp_path):
     page = look(small, "dark", PHONE)
-    for name in ("", "jobs", "users", "history", "policy", "what-if", "jobs/117"):
+    for name in PLACES:
         page.goto(f"{small.url}#/{name}")
         page.wait_for_timeout(400)
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0], name
     page.goto(f"{small.url}#/jobs")
     page.locator(".tr .badge").first.wait_for()
     picture(page, "phone", tmp_path)
+
+
+def test_those_who_ended_long_ago_are_found_by_scrolling(look, small):
+    ended = len(small.ask("history", limit=500))
+    assert ended > 60
+    page = look(small, at="#/jobs")
+    page.get_by_role("button", name="Ended").click()
+    page.get_by_text("60 of 60 and more").wait_for()
+    page.locator(".scroll").evaluate("list => { list.scrollTop = list.scrollHeight; }")
+    page.get_by_text(f"{ended} of {ended}", exact=True).wait_for()
+    page.reload()
+    page.get_by_text("60 of 60 and more").wait_for()
+    old = [job["id"] for job in small.ask("history", limit=500)[60:] if job["id"] > 13]
+    page.get_by_role("searchbox").fill(str(old[-1]))
+    page.locator(f'.tr[data-id="{old[-1]}"]').wait_for()
 
 
 def test_a_hostile_name_is_only_text(look, small):
@@ -198,53 +144,6 @@ def test_all_can_be_reached_with_the_keyboard(look, small):
     page.keyboard.press("Enter")
     page.locator(".tr .badge").first.wait_for()
     assert page.get_by_role("table", name="Jobs").get_attribute("aria-rowcount")
-
-
-def test_five_thousand_jobs_on_a_thousand_nodes_are_there_in_time(look, large, tmp_path):
-    page = look(large)
-    page.locator("canvas").wait_for()
-    # Once more with a token: what people wait for in the morning.
-    took = []
-    for _ in range(3):
-        begun = time.perf_counter()
-        page.reload()
-        page.locator("canvas").wait_for()
-        took.append(time.perf_counter() - begun)
-    assert min(took) < BUDGET, took
-    picture(page, "large", tmp_path)
-    page.goto(f"{large.url}#/jobs")
-    begun = time.perf_counter()
-    page.locator(".tr .badge").first.wait_for()
-    assert time.perf_counter() - begun < BUDGET
-    assert page.locator(".space .tr").count() < 100  # of thousands
-    assert _slowest_frame(page) < 0.25
-
-
-def _slowest_frame(page: Any) -> float:
-    """Seconds between two frames while somebody scrolls through everything."""
-    gaps = page.evaluate("""async () => {
-        const list = document.querySelector(".scroll");
-        const times = [];
-        for (let step = 0; step < 60; step += 1) {
-            list.scrollTop = (list.scrollHeight * step) / 60;
-            times.push(await new Promise(requestAnimationFrame));
-        }
-        return times.slice(1).map((at, index) => at - times[index]).sort((a, b) => a - b);
-    }""")
-    return float(gaps[len(gaps) * 9 // 10]) / 1000
-
-
-def test_the_map_of_many_nodes_is_walked_with_arrow_keys(look, large):
-    page = look(large)
-    page.locator("canvas").focus()
-    card = page.locator(".chosen h3")
-    first = card.inner_text()
-    page.keyboard.press("ArrowRight")
-    assert card.inner_text() != first
-    page.keyboard.press("Home")
-    assert card.inner_text() == first
-    page.keyboard.press("End")
-    page.locator(".chosen .badge", has_text="draining").wait_for()
 
 
 def test_a_what_if_is_asked_and_its_answer_drawn(look, small, tmp_path):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import httpx
@@ -14,8 +15,9 @@ from served import Served, real
 from staging import Stage
 
 from dovetail.controller.api import feed as feeding
-from dovetail.controller.api.feed import Feed
-from dovetail.controller.api.people import Doorkeeper
+from dovetail.controller.api.feed import MOST_EACH, Feed
+from dovetail.controller.api.people import Doorkeeper, user_name
+from dovetail.controller.api.refusing import Refused
 from dovetail.controller.api.service import Service
 from dovetail.controller.api.streaming import Streaming
 from dovetail.controller.board import MOST
@@ -119,7 +121,7 @@ def feed_of(service: Service) -> Feed:
 def test_who_does_not_keep_up_is_dropped(stage, monkeypatch):
     monkeypatch.setattr(feeding, "MOST_BEHIND", 3)
     feed = feed_of(service_on(stage))
-    slow, quick = feeding.Listener(), feeding.Listener()
+    slow, quick = feeding.Listener("ann"), feeding.Listener("ann")
     feed.listeners |= {slow, quick}
 
     async def stream() -> list[bytes]:
@@ -133,9 +135,77 @@ def test_who_does_not_keep_up_is_dropped(stage, monkeypatch):
     assert feed.listeners == {quick}
 
 
+def test_who_stops_reading_holds_nobody_else_up(stage):
+    feed = feed_of(service_on(stage))
+    heard: list[bytes] = []
+
+    def reader(stuck: bool) -> Any:
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.body":
+                await asyncio.sleep(60 if stuck else 0)
+                heard.append(message["body"])
+
+        return send
+
+    async def receive() -> Any:
+        await asyncio.sleep(60)
+
+    async def tell() -> None:
+        both = [
+            asyncio.create_task(
+                Streaming(feed.stream(None, feed.admit(name)), patience=0.2)({}, receive, send)  # type: ignore[arg-type]
+            )
+            for name, send in (("slow", reader(True)), ("quick", reader(False)))
+        ]
+        for number in range(20):
+            await asyncio.sleep(0.02)
+            feed.tell("sample", {"number": number})
+            feed._service.bell.ring()
+        await asyncio.sleep(0.05)
+        assert both[0].done()
+        assert not both[1].done()
+        assert [listener.name for listener in feed.listeners] == ["quick"]
+        both[1].cancel()
+        await asyncio.gather(*both, return_exceptions=True)
+
+    asyncio.run(tell())
+    assert [b'"number":%d}' % number in b"".join(heard) for number in range(20)] == [True] * 20
+
+
+def test_one_person_cannot_take_all_places(box):
+    token = box.box.make_token(owner="bob", role="reader")
+    url = f"{box.url}v1/events"
+    with ExitStack() as open_pages, httpx.Client(timeout=20) as client:
+        pages = []
+        for _ in range(MOST_EACH):
+            page = open_pages.enter_context(client.stream("GET", url, headers=box.headers))
+            pages.append(page.iter_bytes())
+            next(pages[-1])
+        refused = client.get(url, headers=box.headers)
+        assert refused.status_code == 429
+        me = user_name(os.geteuid())
+        assert refused.json() == {"error": f"20 pages of {me} listen already; close one of them"}
+        assert int(refused.headers["Retry-After"]) > 0
+        with client.stream("GET", url, headers={"Authorization": f"Bearer {token}"}) as other:
+            assert other.status_code == 200
+    # Places become free when pages are closed.
+    with listening(box) as news:
+        assert next(news)[0] == "hello"
+
+
+def test_a_full_house_is_told_in_one_sentence(stage, monkeypatch):
+    monkeypatch.setattr(feeding, "MOST_LISTENERS", 3)
+    feed = feed_of(service_on(stage))
+    for name in ("ann", "bob", "cho"):
+        feed.admit(name)
+    with pytest.raises(Refused, match="3 pages listen already; try again") as refused:
+        feed.admit("dan")
+    assert refused.value.answer().headers["Retry-After"] == "15"
+
+
 def test_who_stops_reading_is_let_go_of(stage):
     feed = feed_of(service_on(stage))
-    listener = feeding.Listener()
+    listener = feeding.Listener("ann")
     feed.listeners.add(listener)
     sent: list[str] = []
 
@@ -173,7 +243,7 @@ def test_a_job_that_waits_for_another_is_shown_though_nothing_is_decided(stage):
     feed = feed_of(service)
     service.readers.append(feed.written)
     first = stage.submit(length=50)
-    listener = feeding.Listener()
+    listener = feeding.Listener("ann")
     feed.listeners.add(listener)
     second = stage.submit(length=5, after=(first,))
     stage.ask(Hold((second,)))
@@ -187,7 +257,7 @@ def test_a_flood_of_changes_is_told_as_one_word(stage):
     service = service_on(stage)
     feed = feed_of(service)
     service.readers.append(feed.written)
-    listener = feeding.Listener()
+    listener = feeding.Listener("ann")
     feed.listeners.add(listener)
     many = [Submission(("train",), gang(4), estimate=9.0) for _ in range(MOST + 1)]
     for number in range(1, len(many) + 1):

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from staging import Stage
 
+from dovetail.controller import measuring
 from dovetail.controller.explaining import rules
 from dovetail.controller.measuring import POINTS, Sampler, Trail
 from dovetail.controller.parts import KNOWING, Parts
@@ -69,14 +70,22 @@ def test_cpu_use_is_cpu_seconds_over_seconds(stage, monkeypatch):
     assert sampler.samples[-1].memory_used == 3
 
 
-def test_what_has_ended_is_forgotten(stage):
+def test_what_has_ended_is_remembered_until_others_have(stage, monkeypatch):
+    monkeypatch.setattr(measuring, "OVER", 1)
     sampler = sampled(stage)
     stage.submit(length=5)
     stage.until(3)
     asyncio.run(sampler.sample())
-    assert sampler.points(1)
+    known = list(sampler.points(1))
+    assert known
     stage.until(30)
     asyncio.run(sampler.sample())
+    assert (list(sampler.points(1)), sampler.latest) == (known, {})
+    stage.submit(length=5)
+    for moment in (33, 60):
+        stage.until(moment)
+        asyncio.run(sampler.sample())
+    assert sampler.points(2)
     assert sampler.points(1) == ()
 
 

@@ -23,7 +23,7 @@ from dovetail.model.why import Instead
 PARTS = (0.75, 0.5, 0.25, 0.125)
 """Of what was asked for, that are tried."""
 
-URGENT = 1.0
+NORMAL, URGENT, BORROWING = 0.0, 1.0, -1.0
 NOTICEABLE = 60.0
 """Seconds sooner that are worth telling."""
 
@@ -47,6 +47,8 @@ class Trials:
     wake_at: float | None = None
     #: seconds; no further idea is tried after them
     budget: float = 1.5
+    #: may jobs of low priority run on what owners leave idle?
+    lends: bool = False
 
     def instead(self, spec: JobSpec) -> tuple[Instead, ...]:
         """What would help, of each kind of idea the one that changes least."""
@@ -55,7 +57,7 @@ class Trials:
         spec = spec._replace(submit=nextafter(spec.submit, inf))
         found: list[Instead] = []
         later: list[Idea] = []
-        for ideas in (_amounts(spec), _widths(spec), _urgency(spec)):
+        for ideas in (_amounts(spec), _widths(spec), _urgency(spec), self._borrowing(spec)):
             tried = []
             for idea in ideas:
                 if monotonic() > until:
@@ -70,6 +72,11 @@ class Trials:
         if later and monotonic() < until:
             found += self._sooner(spec, later, until)
         return tuple(found)
+
+    def _borrowing(self, spec: JobSpec) -> Iterator[Idea]:
+        """On what others own and do not use."""
+        if self.lends and spec.resumable and spec.priority >= NORMAL:
+            yield Idea("--borrow, on what others leave idle", spec._replace(priority=BORROWING))
 
     def _starts_now(self, idea: Idea) -> tuple[int, ...] | None:
         """The jobs that are stopped for it if it starts now; None: it does not."""
@@ -141,6 +148,8 @@ def _widths(spec: JobSpec) -> Iterator[Idea]:
 
 
 def _urgency(spec: JobSpec) -> Iterator[Idea]:
+    if spec.priority < NORMAL:
+        yield Idea("normal priority", spec._replace(priority=NORMAL))
     if spec.priority < URGENT:
         yield Idea("high priority", spec._replace(priority=URGENT))
 

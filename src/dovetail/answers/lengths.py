@@ -22,7 +22,7 @@ SHARED = (0.15, 0.15)
 """Of the variance of what is drawn: what all jobs share, and what those of a user share."""
 
 SURE = 0.1
-"""Relative error of a length that a job's own steps tell."""
+"""Relative error of what is left, where a job's own steps tell."""
 
 
 class Draws:
@@ -68,7 +68,7 @@ class Draws:
     def _draw(self, job: Job) -> float:
         done = job.worked(self._now)
         if self._told(job.id):
-            return max(done, job.expected * self._random.gauss(1.0, SURE))
+            return done + max(0.0, job.expected - done) * max(0.0, self._random.gauss(1.0, SURE))
         curve = self._curves.get(job.id)
         if curve is None:
             curve = self._curves[job.id] = self._predictor.quantiles(job.spec, LEVELS)

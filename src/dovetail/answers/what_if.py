@@ -21,6 +21,7 @@ from dovetail.model.trace import Trace, TraceJob
 from dovetail.model.what_if import BOUNDS, SAME, STEPS, Comparison, Outcome, Shift
 from dovetail.simulator.experiment import Replay, replay
 from dovetail.simulator.spec import ClusterSpec
+from dovetail.tenancy.kinds import Tenants
 
 POINTS = 240
 """Of what is drawn over time."""
@@ -39,6 +40,8 @@ class Setting:
     cluster: Cluster
     #: of its GPUs, 1 being those the lengths of jobs were seen on
     speed: float = 1.0
+    #: None: everybody shares everything
+    tenants: Tenants | None = None
 
 
 def compare(
@@ -94,12 +97,15 @@ def _pairs(before: Floats, after: Floats) -> tuple[tuple[float, float], ...]:
     return tuple(zip(*rounded, strict=True))
 
 
-def setting(settings: Replay, cluster: Cluster, speed: float = 1.0) -> Setting:
+def setting(
+    settings: Replay, cluster: Cluster, speed: float = 1.0, tenants: Tenants | None = None
+) -> Setting:
     """A setting and its name in a few words."""
     words = f"{settings.policy} on {cluster.gpus} GPUs"
     words += f" {speed:g} times as fast" if speed != 1.0 else ""
     words += f", quotas {settings.quotas}" if settings.quotas else ""
-    return Setting(words, replace(settings, series=True), cluster, speed)
+    words += f", {tenants}" if tenants is not None else ""
+    return Setting(words, replace(settings, series=True), cluster, speed, tenants)
 
 
 def resized(cluster: Cluster, gpus: int) -> Cluster:
@@ -133,7 +139,8 @@ def _run(setting: Setting, jobs: Sequence[TraceJob]) -> Run:
     if setting.speed != 1.0:
         jobs = [job._replace(work=job.work / setting.speed) for job in jobs]
     trace = Trace("history", "history", iter(jobs), len(jobs))
-    return replay(setting.settings, trace=trace, spec=ClusterSpec(setting.cluster))
+    spec = ClusterSpec(setting.cluster, tenants=setting.tenants)
+    return replay(setting.settings, trace=trace, spec=spec)
 
 
 class _Told:

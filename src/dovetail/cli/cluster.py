@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dovetail.cli.jobs import moment
+from dovetail.cli.jobs import moment, now
 from dovetail.cli.talking import AsJson, DataDir, box, console, print_json
 
 Node = Annotated[str, typer.Argument(help="A machine.")]
 
 
-def nodes(data_dir: DataDir = None, as_json: AsJson = False) -> None:
+def nodes(
+    tenants: Annotated[
+        bool, typer.Option("--tenants", help="Show who owns what, and what is lent to whom.")
+    ] = False,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
     """Show the machines and what of them is free."""
+    if tenants:
+        _owners(data_dir, as_json)
+        return
     from dovetail.cli.job_tables import nodes_table  # noqa: PLC0415
 
     with box(data_dir) as found:
@@ -24,6 +34,19 @@ def nodes(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     out = console()
     out.print(nodes_table(machines))
     out.print(about.engine, style="dim")
+
+
+def _owners(data_dir: Path | None, as_json: bool) -> None:
+    from dovetail.cli.tenant_tables import tenants_tables  # noqa: PLC0415
+
+    with box(data_dir) as found:
+        shown = found.tenants()
+    if as_json:
+        print_json(shown)
+        return
+    out = console()
+    for table in tenants_tables(shown, now()):
+        out.print(table)
 
 
 def drain(

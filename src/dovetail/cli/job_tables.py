@@ -142,6 +142,7 @@ def _facts(detail: Detail, now: float) -> list[tuple[str, str]]:
         ("unblocked by", job.unblock),
         ("asked for", ", ".join(asked)),
         ("holds", places_text(job.places)),
+        ("tenant", job.tenant),
         ("priority", f"{job.priority:g}" if job.priority else ""),
         ("after", ", ".join(map(str, job.after))),
         ("time limit", duration(job.time_limit) if job.time_limit else ""),

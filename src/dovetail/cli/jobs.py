@@ -46,7 +46,8 @@ def queue(
         f", {page.total - len(page.jobs):,} more not shown" if page.total > len(page.jobs) else ""
     )
     virtual = " · virtual GPUs" if about.virtual else ""
-    out.print(f"{page.total:,} jobs{more} · policy {about.policy}{virtual}", style="dim")
+    jobs = "1 job" if page.total == 1 else f"{page.total:,} jobs"
+    out.print(f"{jobs}{more} · policy {about.policy}{virtual}", style="dim")
 
 
 def show(job: Job, data_dir: DataDir = None, as_json: AsJson = False) -> None:

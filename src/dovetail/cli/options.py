@@ -26,6 +26,10 @@ Tenancy = Annotated[
     str | None,
     typer.Option(help="Who owns what: cells, private or shares, with :FILE of [[tenants]]."),
 ]
+LiveTenancy = Annotated[
+    str | None,
+    typer.Option(help="Who owns what: cells:FILE, shares:FILE, none; else as it was before."),
+]
 RestartCost = Annotated[
     float | None, typer.Option(help="Seconds without progress after a restart.")
 ]

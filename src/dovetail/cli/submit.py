@@ -30,6 +30,12 @@ def submit(
     memory: Annotated[str | None, typer.Option(help="Like 16G, or auto.")] = None,
     gpu_type: Annotated[str | None, typer.Option(help="Only GPUs of this type.")] = None,
     priority: Annotated[str | None, typer.Option(help="low, normal, high or a number.")] = None,
+    tenant: Annotated[
+        str | None, typer.Option(help="Whose job it is, where you may choose.")
+    ] = None,
+    borrow: Annotated[
+        bool, typer.Option("--borrow", help="Run on what owners leave idle, until they want it.")
+    ] = False,
     deadline: Annotated[str | None, typer.Option(help="Like 8h, from now.")] = None,
     time_limit: Annotated[str | None, typer.Option(help="Like 2h30m; then it is ended.")] = None,
     estimate: Annotated[str | None, typer.Option(help="How long you think it takes.")] = None,
@@ -49,6 +55,9 @@ def submit(
     resumable: Annotated[
         bool, typer.Option("--resumable", help="It can checkpoint and be stopped for others.")
     ] = False,
+    grace: Annotated[
+        str | None, typer.Option(help="Like 2m: to save in, once asked to stop.")
+    ] = None,
     on_reboot: Annotated[str | None, typer.Option(help="requeue or fail.")] = None,
     hold: Annotated[bool, typer.Option("--hold", help="Keep it from starting.")] = False,
     wait: Annotated[
@@ -68,6 +77,8 @@ def submit(
         "memory": memory,
         "gpu_type": gpu_type,
         "priority": priority,
+        "tenant": tenant,
+        "borrow": borrow or None,
         "deadline": deadline,
         "time_limit": time_limit,
         "estimate": estimate,
@@ -80,6 +91,7 @@ def submit(
         "directory": None if directory is None else str(directory.resolve()),
         "model": model,
         "resumable": resumable or None,
+        "grace": grace,
         "on_reboot": on_reboot,
         "held": hold or None,
     }

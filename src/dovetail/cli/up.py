@@ -24,7 +24,7 @@ from dovetail.cli.engines import (
     TimeLimit,
     engine_of,
 )
-from dovetail.cli.options import Allocator, Placement, Predictor, Profiles, Quotas
+from dovetail.cli.options import Allocator, LiveTenancy, Placement, Predictor, Profiles, Quotas
 from dovetail.cli.talking import AsJson, DataDir, box, print_json
 from dovetail.model.cluster import VIRTUAL, Node
 from dovetail.model.errors import UserError
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 LOG = "controller.log"
 SECRET = "webhook-secret"
+NO_TENANTS = "none"
 PATIENCE = 60.0
 """Seconds a controller may take to begin, or to end."""
 
@@ -64,6 +65,7 @@ def up(
     tls_cert: Annotated[Path | None, typer.Option(help="Certificate for the port.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Its key.")] = None,
     quotas: Quotas = None,
+    tenancy: LiveTenancy = None,
     idle: Annotated[
         str | None, typer.Option(help="30m:cancel; what becomes of jobs with idle GPUs.")
     ] = None,
@@ -96,14 +98,24 @@ def up(
     from dovetail.controller.opening import Opening  # noqa: PLC0415
     from dovetail.controller.parts import DEFAULT_POLICY, Parts  # noqa: PLC0415
     from dovetail.model.quota import read_quotas  # noqa: PLC0415
+    from dovetail.tenancy.kinds import chosen  # noqa: PLC0415
 
     # The journal names the file: it must be found from anywhere.
     measured = None if profiles is None else str(Path(profiles).resolve())
     # What a file of quotas says is on record, so that a change of it is noticed.
     caps = str(read_quotas(quotas)) if quotas else None
-    parts = Parts(policy or DEFAULT_POLICY, placement, allocator, predictor, measured, caps)
+    owned = None if tenancy in (None, NO_TENANTS) else chosen(tenancy).written()
+    parts = Parts(policy or DEFAULT_POLICY, placement, allocator, predictor, measured, caps, owned)
     named = frozenset(name.strip() for name in admins.split(",") if name.strip())
-    opening = Opening(folder, parts, database, named, _settings(idle, keep), shadow=shadow)
+    opening = Opening(
+        folder,
+        parts,
+        database,
+        named,
+        _settings(idle, keep),
+        shadow=shadow,
+        keep_tenants=tenancy is None,
+    )
     where = Listening(folder, os.geteuid() == 0, port, host, tls_cert, tls_key)
     where.check()
     slurm = SlurmOptions(partition, nodes, share, account, qos, time_limit)
@@ -171,11 +183,16 @@ async def _live(service: Service, keeper: Doorkeeper, where: Listening) -> None:
 
 
 def _greeting(service: Service, where: Listening) -> Callable[[int | None], None]:
+    from dovetail.cli.tenant_tables import owners_line  # noqa: PLC0415
+
     def greet(port: int | None) -> None:
         controller = service.controller
         typer.echo(f"Dovetail is up on {_machines(controller.executor.nodes)}.", err=True)
         typer.echo(f"  {controller.executor.describe()}", err=True)
         typer.echo(f"  policy {service.policy}, data in {where.folder}", err=True)
+        owners = controller.scheduler.tenancy.overview()
+        if owners.kind:
+            typer.echo(f"  {owners_line(owners)}", err=True)
         if port is not None:
             scheme = "https" if where.certificate else "http"
             typer.echo(f"  {scheme}://{where.host}:{port} (token: dovetail token make)", err=True)

@@ -11,6 +11,7 @@ import typer
 from dovetail.cli.jobs import moment
 from dovetail.cli.output import check_writable, is_stdout, write
 from dovetail.cli.talking import AsJson, DataDir, box, console, print_json
+from dovetail.cli.tenants import NONE, owners
 from dovetail.model.errors import UserError
 
 if TYPE_CHECKING:
@@ -25,12 +26,13 @@ class Different:
     gpus: int | None
     speed: float | None
     quotas: str | None
+    tenancy: str | None
 
     def check(self) -> None:
         """Something must be, and make sense."""
-        if self == Different(None, None, None, None):
+        if self == Different(None, None, None, None, None):
             raise UserError(
-                "say what is to be different: --policy, --gpus, --gpu-speed or --quotas"
+                "say what is to be different: --policy, --gpus, --gpu-speed, --quotas or --tenancy"
             )
         if self.speed is not None and not 0 < self.speed <= 1000:
             raise UserError(f"--gpu-speed {self.speed:g}: write a number like 1.5")
@@ -43,6 +45,7 @@ class Different:
                 gpus=self.gpus,
                 speed=self.speed,
                 quotas=quota_sizes(self.quotas),
+                tenants=None if self.tenancy is None else owners(self.tenancy),
                 since=moment(since),
             )
 
@@ -51,6 +54,7 @@ class Different:
         from dovetail.answers.what_if import compare, resized, setting  # noqa: PLC0415
         from dovetail.simulator.experiment import Replay  # noqa: PLC0415
         from dovetail.simulator.spec import parse_cluster  # noqa: PLC0415
+        from dovetail.tenancy.kinds import chosen  # noqa: PLC0415
         from dovetail.traces.loader import load  # noqa: PLC0415
 
         if cluster is None:
@@ -60,7 +64,8 @@ class Different:
         other = machines if self.gpus is None else resized(machines, self.gpus)
         was = setting(Replay(name, cluster, present), machines)
         instead = Replay(name, cluster, self.policy or present, quotas=self.quotas)
-        then = setting(instead, other, self.speed or 1.0)
+        tenants = None if self.tenancy in (None, NONE) else chosen(self.tenancy or "", cluster)
+        then = setting(instead, other, self.speed or 1.0, tenants)
         return compare(list(loaded.jobs), was, then, notices=loaded.notices)
 
 
@@ -74,6 +79,9 @@ def what_if(
         float | None, typer.Option(help="GPUs of another type, so many times as fast.")
     ] = None,
     quotas: Annotated[str | None, typer.Option(help="Other quotas: alice=4,*=2.")] = None,
+    tenancy: Annotated[
+        str | None, typer.Option(help="Other owners: cells:FILE, shares:FILE or none.")
+    ] = None,
     since: Annotated[str | None, typer.Option(help="Only jobs of the last 7d, say.")] = None,
     cluster: Annotated[str | None, typer.Option(help="Of a trace: NxG, or a file.")] = None,
     present: Annotated[str, typer.Option(help="Of a trace: the policy as it is.")] = "fifo",
@@ -83,8 +91,8 @@ def what_if(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replay what was, with another policy, size, type of GPU or quotas."""
-    different = Different(policy, gpus, gpu_speed, quotas)
+    """Replay what was, with another policy, size, type of GPU, quotas or owners."""
+    different = Different(policy, gpus, gpu_speed, quotas, tenancy)
     different.check()
     check_writable(html)
     if trace is None:

@@ -8,12 +8,15 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from dovetail.allocators import ALLOCATORS
 from dovetail.controller.parts import Parts, believed
 from dovetail.core.registry import Registry, split
+from dovetail.model.allocation import Allocation
+from dovetail.model.cluster import Node
 from dovetail.model.explained import Cap, Curve, Parameter, Piece, Rules, Way
 from dovetail.model.profile import Profile
 from dovetail.model.quota import read_quotas
@@ -111,3 +114,23 @@ def curve(profile: Profile, kind: str, memory: float) -> Curve:
     cores = profile.types.get(kind, profile.surface).cores
     speeds = tuple(profile.rate(count, memory, kind) for count in cores)
     return Curve(profile.name, profile.task, profile.source, cores, speeds, memory)
+
+
+class Share(NamedTuple):
+    """What one GPU of a job has beside it."""
+
+    cores: float
+    #: GiB
+    memory: float
+    #: type of the GPU
+    kind: str
+
+
+def poorest(held: Allocation, nodes: Sequence[Node]) -> Share | None:
+    """The share where a job has the fewest cores per GPU; None: it has no GPUs."""
+    parts = [part for part in held.parts if part.devices]
+    if not parts:
+        return None
+    part = min(parts, key=lambda each: each.cpu / each.devices.bit_count())
+    gpus = part.devices.bit_count()
+    return Share(part.cpu / (1000 * gpus), part.memory / (1024 * gpus), nodes[part.node].type)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from sqlalchemy import delete, func, select
 
 from dovetail.controller import records, schema
 from dovetail.controller.collecting import keeping_all
+from dovetail.controller.snapshots import Snapshots
 from dovetail.controller.store import Row, Store
 from dovetail.controller.timebase import Anchor, Moment
 from dovetail.core.scheduler import Scheduler, Unlike
@@ -65,6 +67,25 @@ class Entry:
         row = self.attempts.setdefault((job, number), {"job": job, "number": number})
         row.update(values)
 
+    def steps(self) -> list[Row]:
+        """Changes of states and of what jobs hold; beginnings and ends are in their own rows."""
+        found: dict[int, Row] = {}
+
+        def step(job: int, **values: Any) -> None:
+            nothing = {"job": job, "at": self.wall, "state": "", "attempt": None, "launch": ""}
+            found.setdefault(job, nothing).update(values)
+
+        for row in self.new_jobs:
+            if row["state"] != "waiting":
+                step(row["id"], state=row["state"])
+        for row in self.jobs.values():
+            if "state" in row and "ended" not in row:
+                step(row["id"], state=row["state"])
+        for row in (*self.new_attempts, *self.attempts.values()):
+            if "launch" in row:
+                step(row["job"], attempt=row["number"], launch=row["launch"])
+        return list(found.values())
+
     def __bool__(self) -> bool:
         rows = (self.new_jobs, self.jobs, self.new_attempts, self.attempts)
         return self.plan is not None or any(rows)
@@ -73,17 +94,25 @@ class Entry:
 class Journal:
     """Batches and plans in the order they came, with snapshots in between."""
 
-    def __init__(self, store: Store, every: int = 1000, keep: int = 1_000_000) -> None:
+    def __init__(
+        self,
+        store: Store,
+        every: int = 1000,
+        keep: int = 1_000_000,
+        beside: Executor | None = None,
+    ) -> None:
         self.store = store
+        self.snapshots = Snapshots(store, beside)
         #: batches between snapshots: what a recovery must apply at most
         self.every = every
         #: batches kept for replays
         self.keep = keep
-        self.sequence = self._last(schema.batches.c.sequence)
-        self._stored = self._last(schema.snapshots.c.sequence)
+        self.sequence = self._last()
+        #: batches up to this one are to go
+        self._surplus = 0
 
-    def _last(self, column: Any) -> int:
-        rows = self.store.rows(select(func.max(column).label("last")))
+    def _last(self) -> int:
+        rows = self.store.rows(select(func.max(schema.batches.c.sequence).label("last")))
         return int(rows[0]["last"] or 0)
 
     # ---- writing -----------------------------------------------------------------------------
@@ -101,27 +130,32 @@ class Journal:
             store.change(schema.jobs, ("id",), list(entry.jobs.values()))
             store.add(schema.attempts, entry.new_attempts)
             store.change(schema.attempts, ("job", "number"), list(entry.attempts.values()))
+            store.add(schema.steps, entry.steps())
         self.sequence = sequence
 
     def snapshot_if_due(self, scheduler: Scheduler) -> None:
-        """Store the scheduler's state once enough batches have come since the last time."""
-        if self.sequence - self._stored >= self.every:
-            self.snapshot(scheduler)
+        """Begin to store the scheduler's state once enough batches have come since the last."""
+        if self.sequence - self.snapshots.last >= self.every and not self.snapshots.busy:
+            with keeping_all():
+                self.snapshots.begin(self.sequence, scheduler.image())
 
     def snapshot(self, scheduler: Scheduler) -> None:
-        """Store the scheduler's state as of the last entry; forget what nobody needs any more."""
-        if self.sequence == self._stored:
-            return
-        with keeping_all():
-            state = records.compact(scheduler.snapshot())
-        with self.store.transaction():
-            self.store.add(schema.snapshots, [{"sequence": self.sequence, "state": state}])
-        self._stored = self.sequence
-        self._prune()
+        """Store the scheduler's state as of the last entry, now."""
+        if self.sequence > self.snapshots.last:
+            with keeping_all(), self.store.transaction():
+                self.snapshots.put(self.sequence, scheduler.image())
+            self._prune()
+
+    def tend(self) -> None:
+        """Take the next small step of what is more than a turn's work."""
+        if self.snapshots.tend():
+            self._prune()
+        elif self._surplus:
+            self._shorten()
 
     def _prune(self) -> None:
-        """Drop batches beyond the limit, and snapshots that neither recovery nor replay needs."""
-        held = self.snapshots()
+        """Give up batches beyond the limit, and snapshots neither recovery nor replay needs."""
+        held = self.snapshots.numbers()
         first = max((at for at in held if at <= self.sequence - self.keep), default=0)
         wanted = {first, self.since(), *held[-2:]}
         # Some in between, so that the limit can move on later.
@@ -129,14 +163,26 @@ class Journal:
             last = max(other for other in wanted if other <= max(at, first))
             if at - last >= self.keep // 4:
                 wanted.add(at)
+        self._surplus = first
         dropped = [at for at in held if at not in wanted]
-        if not first and not dropped:
-            return
+        if dropped:
+            with self.store.transaction():
+                self.snapshots.drop(dropped)
+
+    def _shorten(self) -> None:
+        """Drop some of the batches beyond the limit."""
+        column = schema.batches.c.sequence
+        oldest = self.store.rows(select(func.min(column).label("first")))[0]["first"]
+        last = min(self._surplus, int(oldest or self._surplus) + PAGE)
         with self.store.transaction():
-            for table in (schema.batches, schema.plans) if first else ():
-                self.store.run(delete(table).where(table.c.sequence <= first))
-            old = schema.snapshots.c.sequence.in_(dropped)
-            self.store.run(delete(schema.snapshots).where(old))
+            for table in (schema.batches, schema.plans):
+                self.store.run(delete(table).where(table.c.sequence <= last))
+        if last == self._surplus:
+            self._surplus = 0
+
+    def close(self) -> None:
+        """Write nothing any more."""
+        self.snapshots.close()
 
     # ---- reading -----------------------------------------------------------------------------
 
@@ -144,29 +190,23 @@ class Journal:
         """Batches and plans after a sequence number, in order."""
         while True:
             page = self.store.rows(
-                select(schema.batches, schema.plans.c.actions, schema.plans.c.wake_at)
+                select(
+                    schema.batches,
+                    schema.plans.c.actions,
+                    schema.plans.c.wake_at,
+                    schema.plans.c.asked,
+                )
                 .join(schema.plans, schema.plans.c.sequence == schema.batches.c.sequence)
                 .where(schema.batches.c.sequence > after)
                 .order_by(schema.batches.c.sequence)
                 .limit(PAGE)
             )
             for row in page:
-                plan = records.read_plan(row["actions"], row["wake_at"])
+                plan = records.read_plan(row["actions"], row["wake_at"], row["asked"])
                 yield Recorded(row["sequence"], row["now"], records.read(row["events"]), plan)
             if len(page) < PAGE:
                 return
             after = page[-1]["sequence"]
-
-    def snapshots(self) -> list[int]:
-        """Sequence numbers of the snapshots there are, oldest first."""
-        return [int(row["sequence"]) for row in self.store.rows(_SNAPSHOTS)]
-
-    def state(self, sequence: int) -> dict[str, Any]:
-        """The snapshot with this number."""
-        found = schema.snapshots.c.sequence == sequence
-        rows = self.store.rows(select(schema.snapshots.c.state).where(found))
-        state: dict[str, Any] = json.loads(rows[0]["state"])
-        return state
 
     def last_moment(self) -> Moment | None:
         """When the last batch was taken in, by both clocks."""
@@ -178,10 +218,10 @@ class Journal:
 
     def recover(self, make: Callable[[], Scheduler]) -> tuple[Scheduler, Plan]:
         """The scheduler as it was, and the last plan: its effects are the ones in doubt."""
-        scheduler, plan, start = make(), EMPTY, self._stored
+        scheduler, plan, start = make(), EMPTY, self.snapshots.last
         try:
             if start:
-                scheduler.restore(self.state(start))
+                scheduler.restore(self.snapshots.state(start))
             for each in self.recorded(start - 1 if start else 0):
                 plan = each.plan
                 if each.sequence > start:
@@ -198,13 +238,9 @@ class Journal:
         if not self.sequence:
             self.remember(parts=parts)
             return
-        state = records.compact(scheduler.snapshot())
-        old = schema.snapshots.c.sequence == self.sequence
         with self.store.transaction():
-            self.store.run(delete(schema.snapshots).where(old))
-            self.store.add(schema.snapshots, [{"sequence": self.sequence, "state": state}])
+            self.snapshots.put(self.sequence, scheduler.image())
             self.store.note({"parts": parts, "since": str(self.sequence)})
-        self._stored = self.sequence
 
     def remember(self, **values: str) -> None:
         """What decides and about which machines, for the next start and for replays."""
@@ -228,9 +264,6 @@ class Journal:
             self.store.note({"anchor": records.compact(vars(anchor))})
 
 
-_SNAPSHOTS = select(schema.snapshots.c.sequence).order_by(schema.snapshots.c.sequence)
-
-
 def _batch(sequence: int, entry: Entry) -> Row:
     events = records.written(entry.events)
     return {"sequence": sequence, "now": entry.now, "wall": entry.wall, "events": events}
@@ -238,4 +271,5 @@ def _batch(sequence: int, entry: Entry) -> Row:
 
 def _plan(sequence: int, plan: Plan) -> Row:
     actions = records.written(plan.actions)
-    return {"sequence": sequence, "actions": actions, "wake_at": plan.wake_at}
+    asked = records.written_asked(plan.asked)
+    return {"sequence": sequence, "actions": actions, "wake_at": plan.wake_at, "asked": asked}

@@ -75,6 +75,8 @@ class Controller:
     ) -> None:
         #: makes schedulers like this one: for looking ahead
         self.make = make
+        #: what decides, where it is known
+        self.parts = parts
         self.journal = journal
         self.executor = executor
         self.settings = settings or Settings()
@@ -118,10 +120,26 @@ class Controller:
             return recovered
         old, last = journal.recover(composer(read_parts(before), self.executor))
         scheduler = make()
-        scheduler.restore(old.snapshot(), anew=True)
+        scheduler.take_over(old)
         journal.hand_over(scheduler, text)
         journal.remember(machines=machines.written(self.executor))
         return scheduler, last._replace(wake_at=self.time.now())
+
+    def reconfigure(self, parts: Parts) -> None:
+        """Let other parts decide from here on, about the jobs where they are.
+
+        Between two turns, in the loop's own thread. When this returns it is on disk; when it
+        raises, everything is as it was. A `UserError` says what is wrong with the parts.
+        """
+        make = composer(parts, self.executor)
+        scheduler = make()
+        scheduler.take_over(self.scheduler)
+        self.journal.hand_over(scheduler, parts.written())
+        self.scheduler, self.make, self.parts = scheduler, make, parts
+        self.trial = Trial(make)
+        self.wake_at = self.time.now()
+        if self._bell is not None:
+            self._bell.set()
 
     # ---- asking ------------------------------------------------------------------------------
 
@@ -150,6 +168,7 @@ class Controller:
         now = self.time.now()
         self.performer.retry(now)
         self.forgetting.tend(now, self.roster.orphans)
+        self.journal.tend()
         entry = Entry(now, self.time.wall())
         intake = Intake(entry, self.scheduler, self.roster, self.under)
         self._hear(intake)
@@ -243,6 +262,7 @@ class Controller:
         finally:
             self._over = True
             self.forgetting.close()
+            self.journal.close()
             while self._asked:
                 self._asked.popleft()[1].set_exception(Unavailable(OVER))
 

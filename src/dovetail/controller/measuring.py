@@ -30,6 +30,8 @@ KEPT = 17_280
 POINTS = 240
 """Of one job."""
 MIB = 2**20
+OVER = 200
+"""Jobs that run no more, of which points are kept."""
 GPU = "GPU"
 """What uses are of that were measured on devices; a stand-in is none."""
 
@@ -76,6 +78,8 @@ class Sampler:
         #: of the running jobs, at the last sample
         self.latest: dict[int, Point] = {}
         self._jobs: dict[int, Measured] = {}
+        #: of the latest jobs that run no more
+        self._over: dict[int, Trail] = {}
         self._waits: list[float] = []
 
     def __call__(self, now: float, events: Sequence[Event], plan: Plan) -> None:
@@ -86,9 +90,10 @@ class Sampler:
                 self._waits.append(live.started - live.submitted)
 
     def points(self, job: int) -> Sequence[Point]:
-        """What was measured of a job that runs, oldest first."""
+        """What was measured of the latest attempt of a job, oldest first."""
         known = self._jobs.get(job)
-        return known.trail.points if known is not None else ()
+        trail = known.trail if known is not None else self._over.get(job)
+        return trail.points if trail is not None else ()
 
     async def run(self) -> None:
         """Sample until cancelled."""
@@ -109,9 +114,10 @@ class Sampler:
             if point is not None:
                 points[live.id] = point
             await asyncio.sleep(0)
-        gone = self._jobs.keys() - points.keys()
-        for number in gone:
-            del self._jobs[number]
+        for number in sorted(self._jobs.keys() - points.keys()):
+            self._over[number] = self._jobs.pop(number).trail
+        while len(self._over) > OVER:
+            del self._over[next(iter(self._over))]
         sample = self._total(points)
         self.samples.append(sample)
         self.latest = points

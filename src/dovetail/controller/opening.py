@@ -13,7 +13,7 @@ from dovetail.controller.api.people import Doorkeeper
 from dovetail.controller.api.service import Limits, Service
 from dovetail.controller.journal import Journal
 from dovetail.controller.loop import Controller, Settings
-from dovetail.controller.parts import Parts, composer
+from dovetail.controller.parts import Parts, composer, read_parts
 from dovetail.controller.shadowing import Pace, Shadow
 from dovetail.controller.store import Store
 from dovetail.controller.tokens import Tokens
@@ -22,7 +22,6 @@ from dovetail.executors.local.machine import detect
 from dovetail.executors.protocol import Executor
 from dovetail.executors.slurm import Options, Slurm
 from dovetail.model.errors import UserError
-from dovetail.model.quota import GROUP, read_quotas
 
 DATABASE = "dovetail.db"
 RESERVED = 0.1
@@ -42,6 +41,8 @@ class Opening:
     limits: Limits = field(default_factory=Limits)
     #: a policy that decides beside the real one and never acts
     shadow: str | None = None
+    #: who owns what stays as it is on record where the parts do not say
+    keep_tenants: bool = True
 
 
 Engine = Callable[[Path], Executor]
@@ -57,39 +58,35 @@ def opened(opening: Opening, engine: Engine) -> Iterator[tuple[Service, Doorkeep
         store = Store(opening.database or f"sqlite:///{folder / DATABASE}")
         stack.callback(store.close)
         executor = engine(folder)
+        parts = replace(opening.parts, tenancy=_tenancy(opening, store))
         controller = Controller(
-            composer(opening.parts, executor),
-            Journal(store),
-            executor,
-            opening.settings,
-            parts=opening.parts,
+            composer(parts, executor), Journal(store), executor, opening.settings, parts=parts
         )
         tokens = Tokens(store)
         service = Service(
             controller,
             tokens,
-            opening.parts.policy,
+            parts.policy,
             opening.limits,
             os.geteuid() == 0,
-            _groups(opening.parts.quotas),
         )
         if opening.shadow is not None:
-            service.keep_in_shadow(_shadow(opening, controller))
+            service.keep_in_shadow(_shadow(opening.shadow, parts, controller))
         yield service, Doorkeeper(tokens, controller.time.wall, opening.admins)
 
 
-def _shadow(opening: Opening, controller: Controller) -> Shadow:
+def _tenancy(opening: Opening, store: Store) -> str | None:
+    """Who owns what outlives the controller: only who says otherwise changes it."""
+    before = store.noted("parts")
+    if opening.parts.tenancy is not None or not opening.keep_tenants or before is None:
+        return opening.parts.tenancy
+    return read_parts(before).tenancy
+
+
+def _shadow(policy: str, parts: Parts, controller: Controller) -> Shadow:
     """The candidate: all that is not part of a policy stays as it is."""
-    parts = opening.parts
-    candidate = replace(parts, policy=opening.shadow or "", placement=None, allocator=None)
+    candidate = replace(parts, policy=policy, placement=None, allocator=None)
     return Shadow(controller, candidate, parts.policy, Pace())
-
-
-def _groups(quotas: str | None) -> tuple[str, ...]:
-    """The groups that have a quota, in the order they were given."""
-    found = read_quotas(quotas)
-    names = found.limits if found is not None else ()
-    return tuple(name.removeprefix(GROUP) for name in names if name.startswith(GROUP))
 
 
 def prepared(folder: Path) -> Path:

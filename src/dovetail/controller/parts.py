@@ -27,7 +27,7 @@ from dovetail.profiles import catalogue
 from dovetail.recipes import Policy, policy
 from dovetail.speed.locality import Locality
 from dovetail.speed.sensitivity import Sensitivity
-from dovetail.tenancy.whole import Whole
+from dovetail.tenancy.kinds import read_tenants, tenancy_of
 
 KNOWING = ("oracle", "noisy")
 """Predictors that need the truth, which only a simulation has."""
@@ -50,6 +50,8 @@ class Parts:
     profiles: str | None = None
     #: what users and groups may hold at one time: see `model.quota`
     quotas: str | None = None
+    #: who owns what, with all contracts: see `tenancy.kinds.Tenants.written`
+    tenancy: str | None = None
     span_penalty: float = 0.0
     type_factors: dict[str, float] = field(default_factory=dict)
     costs: Costs = field(default_factory=Costs)
@@ -89,6 +91,7 @@ def composer(
     predictor_text = believed(parts, chosen, told is not None)
     profiles = catalogue(parts.profiles)
     quotas = read_quotas(parts.quotas)
+    tenants = read_tenants(parts.tenancy)
     plain = Locality(parts.span_penalty, parts.type_factors)
 
     def make() -> Scheduler:
@@ -110,6 +113,7 @@ def composer(
             )
 
         speed = Sensitivity(profiles, plain) if stated else plain
-        return Scheduler(cluster, Whole(cluster), make_planner, predictor, speed, parts.costs)
+        tenancy = tenancy_of(tenants, cluster)
+        return Scheduler(cluster, tenancy, make_planner, predictor, speed, parts.costs)
 
     return make

@@ -27,6 +27,7 @@ from dovetail.model.quota import read_quotas
 from dovetail.model.trace import TraceJob
 from dovetail.model.what_if import Comparison, Question
 from dovetail.simulator.experiment import Replay
+from dovetail.tenancy.kinds import read_tenants
 
 MOST_JOBS = 50_000
 """The latest ones; more would keep whoever asks waiting."""
@@ -52,13 +53,20 @@ class Past:
         wanted = self.cluster if question.gpus is None else resized(self.cluster, question.gpus)
         quotas = ",".join(f"{name}={gpus:g}" for name, gpus in question.quotas.items())
         read_quotas(quotas)
-        present = self._setting(self.parts.policy, self.parts.quotas, self.cluster)
-        policy = question.policy or self.parts.policy
-        other = self._setting(policy, quotas or self.parts.quotas, wanted, question.speed)
+        parts = self.parts
+        present = self._setting(parts.policy, parts.quotas, self.cluster, parts.tenancy)
+        policy = question.policy or parts.policy
+        owners = parts.tenancy if question.tenancy is None else question.tenancy
+        other = self._setting(policy, quotas or parts.quotas, wanted, owners, question.speed)
         return compare(self.jobs, present, other, self.origin, self.notices)
 
     def _setting(
-        self, policy: str, quotas: str | None, cluster: Cluster, speed: float = 1.0
+        self,
+        policy: str,
+        quotas: str | None,
+        cluster: Cluster,
+        owners: str | None,
+        speed: float = 1.0,
     ) -> Setting:
         same = policy == self.parts.policy
         settings = Replay(
@@ -73,7 +81,7 @@ class Past:
             restart_cost=self.parts.costs.restart,
             stop_cost=self.parts.costs.stop,
         )
-        return setting(settings, cluster, speed)
+        return setting(settings, cluster, speed, read_tenants(owners or None))
 
 
 async def past(controller: Controller, parts: Parts, since: float = 0.0) -> Past:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Sequence
 from itertools import islice
+from math import ceil
 from typing import Any
 
 from sqlalchemy import func, select, tuple_
@@ -16,9 +17,10 @@ from dovetail.controller.loop import Controller
 from dovetail.controller.roster import HELD, Live, batched
 from dovetail.controller.store import Row
 from dovetail.controller.submission import Submission
+from dovetail.controller.tenants import back_in
 from dovetail.core import codec
 from dovetail.core.scheduler import Scheduler
-from dovetail.model.allocation import Allocation
+from dovetail.model.allocation import Allocation, Part
 from dovetail.model.cluster import VIRTUAL, Node
 from dovetail.model.errors import Missing
 from dovetail.model.live import Description, Machine, Place, Progress, Run
@@ -26,6 +28,8 @@ from dovetail.model.plan import Reason
 from dovetail.model.request import WHOLE
 from dovetail.planners.reasons import sharing
 
+VACATING = frozenset({"lent", "releasing"})
+"""Causes of a job that has its devices and waits for others to leave them."""
 NAMED = 5
 """Jobs a reason names before it only counts them."""
 
@@ -243,9 +247,20 @@ def _reason(controller: Controller, live: Live) -> Reason:
     if live.pause is not None:
         return Reason("resting", live.reason)
     reason = controller.scheduler.explain(live.id)
+    if reason.cause in VACATING:
+        return _vacated(controller, reason)
     if live.run is not None and live.reason:
         return reason._replace(text=f"{reason.text}: {live.reason}")
     return reason
+
+
+def _vacated(controller: Controller, reason: Reason) -> Reason:
+    """Others were asked to let go, and have so much time to do it."""
+    jobs = [controller.scheduler.jobs[job] for job in reason.blockers]
+    times = [left for job in jobs if (left := back_in(controller, job)) is not None]
+    if not times:
+        return reason
+    return reason._replace(text=f"{reason.text}: back in {ceil(max(times))} s at the latest")
 
 
 def _dependent(controller: Controller, live: Live) -> Reason:
@@ -300,14 +315,16 @@ def _asked(asked: Submission, submitted: float) -> dict[str, Any]:
 
 
 def places(allocation: Allocation, nodes: Sequence[Node]) -> tuple[Place, ...]:
-    """An allocation with names instead of positions."""
-    return tuple(
-        Place(
-            nodes[part.node].name,
-            _bits(part.devices),
-            part.cpu,
-            part.memory,
-            part.share,
+    """An allocation with names instead of positions; replicas on one node are one place."""
+    merged: dict[tuple[int, int], Part] = {}
+    for part in allocation.parts:
+        found = merged.get((part.node, part.share), part._replace(devices=0, cpu=0, memory=0))
+        merged[part.node, part.share] = part._replace(
+            devices=found.devices | part.devices,
+            cpu=found.cpu + part.cpu,
+            memory=found.memory + part.memory,
         )
-        for part in allocation.parts
+    return tuple(
+        Place(nodes[part.node].name, _bits(part.devices), part.cpu, part.memory, part.share)
+        for part in merged.values()
     )

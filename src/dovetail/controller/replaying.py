@@ -49,7 +49,7 @@ def replay(journal: Journal, make: Callable[[], Scheduler]) -> Replayed:
     """Decide again from the oldest state that schedulers of these parts left."""
     scheduler, start, batches = make(), max(_oldest(journal), journal.since()), 0
     if start:
-        scheduler.restore(journal.state(start))
+        scheduler.restore(journal.snapshots.state(start))
     for each in journal.recorded(start):
         batches += 1
         decided = scheduler.step(each.now, each.events)
@@ -68,7 +68,8 @@ def _oldest(journal: Journal) -> int:
     first = next(journal.recorded(0), None)
     if first is None or first.sequence == 1:
         return 0
-    return max((at for at in journal.snapshots() if at < first.sequence), default=0)
+    # Batches before a snapshot go a few at a time: some may be left that nothing leads to.
+    return min((at for at in journal.snapshots.numbers() if at >= first.sequence - 1), default=0)
 
 
 def _divergence(each: Recorded, decided: Plan) -> Divergence:

@@ -83,7 +83,9 @@ class Forgetting:
 
     def _forget(self, numbers: list[int]) -> None:
         jobs, runs, arrays = schema.jobs.c, schema.attempts.c, schema.arrays.c
+        steps = schema.steps.c
         with self.store.transaction():
+            self.store.run(delete(schema.steps).where(steps.job.in_(numbers)))
             self.store.run(delete(schema.attempts).where(runs.job.in_(numbers)))
             self.store.run(delete(schema.jobs).where(jobs.id.in_(numbers)))
             members = select(jobs.array).where(jobs.array.is_not(None))

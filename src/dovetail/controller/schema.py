@@ -20,14 +20,16 @@ from sqlalchemy import (
     Table,
     Text,
     insert,
+    literal,
     select,
+    union_all,
     update,
 )
 from sqlalchemy.schema import CreateColumn
 
 from dovetail.model.errors import UserError
 
-VERSION = 2
+VERSION = 5
 """Raised with every change of the tables; `MIGRATIONS` says how to get there."""
 
 metadata = MetaData()
@@ -104,6 +106,8 @@ plans = Table(
     Column("sequence", BigInteger, primary_key=True, autoincrement=False),
     Column("actions", Text, nullable=False),
     Column("wake_at", Float),
+    #: how it came about, where several domains plan
+    Column("asked", Text),
 )
 
 snapshots = Table(
@@ -111,7 +115,18 @@ snapshots = Table(
     metadata,
     #: the last batch that is in it
     Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    #: everything but the jobs; those of version 2 have them here
     Column("state", Text, nullable=False),
+)
+
+snapshot_pieces = Table(
+    "snapshot_pieces",
+    metadata,
+    #: the snapshot they belong to; without its row they are nobody's
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    Column("place", Integer, primary_key=True, autoincrement=False),
+    #: some of the jobs
+    Column("jobs", Text, nullable=False),
 )
 
 attempts = Table(
@@ -135,6 +150,21 @@ attempts = Table(
     Column("boot", String(64), nullable=False, server_default=""),
     #: since when it runs, on the time base of decisions
     Column("since", Float),
+)
+
+steps = Table(
+    "steps",
+    metadata,
+    #: the order they came in, whatever the wall clock did
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("job", BigInteger, nullable=False, index=True),
+    #: wall time in seconds since 1970
+    Column("at", Float, nullable=False),
+    #: its state from here on; empty: as before
+    Column("state", String(16), nullable=False, server_default=""),
+    Column("attempt", Integer),
+    #: what the attempt holds from here on, as in `attempts`; empty: as before
+    Column("launch", Text, nullable=False, server_default=""),
 )
 
 tokens = Table(
@@ -168,7 +198,26 @@ def _to_2(connection: Connection) -> None:
         index.create(connection, checkfirst=True)
 
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _to_2}
+def _to_3(_: Connection) -> None:
+    """Snapshots in pieces: a table that is new has been made already."""
+
+
+def _to_4(connection: Connection) -> None:
+    """What each domain wanted, where there are several."""
+    _add_columns(connection, plans, "asked")
+
+
+def _to_5(connection: Connection) -> None:
+    """Steps: of earlier attempts, when they started and ended and what they held last."""
+    runs, none = attempts.c, literal("")
+    begun = select(runs.job, runs.started.label("at"), literal("running"), runs.number, runs.launch)
+    over = select(runs.job, runs.ended, literal("waiting"), runs.number, none)
+    known = union_all(begun, over.where(runs.ended.is_not(None))).order_by("at")
+    names = ["job", "at", "state", "attempt", "launch"]
+    connection.execute(insert(steps).from_select(names, known))
+
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5}
 """From a version to the next one: each changes the tables inside the same transaction."""
 
 

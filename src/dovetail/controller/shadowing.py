@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from time import perf_counter
 from typing import Any
@@ -139,8 +139,10 @@ class Shadow:
     def __init__(self, controller: Controller, parts: Parts, present: str, pace: Pace) -> None:
         self._controller = controller
         self._present, self._parts = present, parts
-        known = machines.read_machines(machines.written(controller.executor))
-        self._candidate = composer(parts, known)
+        self._machines = machines.read_machines(machines.written(controller.executor))
+        self._candidate = composer(parts, self._machines)
+        #: what the real one was made of when this one was
+        self._beside = controller.parts
         # What is wrong with the candidate is said at once and not when it is first asked.
         self._candidate()
         self.pace, self.tally = pace, Tally()
@@ -158,6 +160,8 @@ class Shadow:
     def __call__(self, now: float, events: Sequence[Event], plan: Plan) -> None:
         """A decision was made: look at it if one was wanted, and be ready for the next one."""
         self.decisions += 1
+        if self._controller.parts is not self._beside:
+            self._follow()
         if self._image is not None:
             self._next, self._image = self._look(now, events, plan), None
             self._bell.set()
@@ -165,6 +169,14 @@ class Shadow:
             begun = perf_counter()
             self._image = self._controller.scheduler.image()
             self._copying = perf_counter() - begun
+
+    def _follow(self) -> None:
+        """Other tenants share the machines by now: the candidate is to decide for them too."""
+        self._beside = self._controller.parts
+        self._image = self._next = None
+        if self._beside is not None:
+            self._parts = replace(self._parts, tenancy=self._beside.tenancy)
+            self._candidate = composer(self._parts, self._machines)
 
     def _look(self, now: float, events: Sequence[Event], plan: Plan) -> Look:
         assert self._image is not None
@@ -217,6 +229,11 @@ class Shadow:
             return
         self.failures, self.failure = self.failures + 1, f"{type(found).__name__}: {found}"
         log.warning("the policy in the shadow could not decide: %s", self.failure)
+
+    @property
+    def policy(self) -> str:
+        """The candidate, as the admin wrote it."""
+        return self._parts.policy
 
     def report(self) -> ShadowReport:
         """The differences so far."""

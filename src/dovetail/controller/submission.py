@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dovetail.controller import hiding
-from dovetail.controller.records import compact, read_request, request_to_plain
+from dovetail.controller.records import compact
+from dovetail.core.codec import request_from_plain, request_to_plain
 from dovetail.executors.protocol import Attempt, Launch
 from dovetail.model.allocation import Allocation
 from dovetail.model.job import JobSpec
@@ -128,7 +129,7 @@ def read(shown: str, secrets: str) -> Submission:
     """The submission that `written` stored; without the secrets, what may be shown of it."""
     plain, hidden = json.loads(shown), json.loads(secrets)
     plain.pop("hidden")
-    plain["request"] = read_request(plain["request"])
+    plain["request"] = request_from_plain(plain["request"])
     plain["command"] = tuple(hidden.get("command", plain["command"]))
     plain["after"] = tuple(plain.get("after", ()))
     plain["run_as"] = tuple(plain["run_as"]) if plain["run_as"] else None

@@ -6,9 +6,11 @@ from sqlalchemy import select
 
 from dovetail.answers.counterfactual import Trials
 from dovetail.controller import reading, records, schema
+from dovetail.controller.explaining import poorest
 from dovetail.controller.forecast import believed
 from dovetail.controller.loop import Controller
 from dovetail.controller.parts import Parts
+from dovetail.core.books import RECLAIMED
 from dovetail.model.job import Job, Status
 from dovetail.model.live import said_cores
 from dovetail.model.plan import Resume, Start, Stop
@@ -36,7 +38,7 @@ def why(controller: Controller, number: int, parts: Parts) -> tuple[Why, Trials 
         number,
         seen.name,
         seen.state,
-        reason.cause if reason is not None and waits else seen.state,
+        reason.cause if reason is not None and (waits or seen.blockers) else seen.state,
         seen.reason or f"it is {seen.state}",
         seen.unblock,
         _blame(controller, seen.blockers),
@@ -51,6 +53,7 @@ def why(controller: Controller, number: int, parts: Parts) -> tuple[Why, Trials 
         controller.time.now(),
         believed(controller, {}),
         controller.wake_at,
+        lends=controller.scheduler.tenancy.lends,
     )
     return answer, trials
 
@@ -84,9 +87,21 @@ def _stopped(controller: Controller, number: int) -> str:
         return ""
     actions = records.read(rows[0]["actions"])
     cause = next(each.cause for each in actions if isinstance(each, Stop) and each.job == number)
-    favoured = [str(each.job) for each in actions if isinstance(each, Start | Resume)]
-    room = f" to make room for job {', '.join(favoured[:5])}" if favoured else ""
+    started = [each for each in actions if isinstance(each, Start | Resume)]
+    # Whoever waits for it by name is why; else it may have been any of them.
+    favoured = [each.job for each in started if number in each.awaits] or [
+        each.job for each in started
+    ]
+    if cause == RECLAIMED:
+        cause = _reclaimed(controller, favoured)
+    room = f" to make room for job {', '.join(map(str, favoured[:5]))}" if favoured else ""
     return f"it was stopped{room}{f' ({cause})' if cause else ''}"
+
+
+def _reclaimed(controller: Controller, favoured: list[int]) -> str:
+    """Whose the devices are that it had on loan."""
+    owners = dict.fromkeys(job.tenant for job in reading.described(controller, favoured))
+    return f"{RECLAIMED} {' and '.join(filter(None, owners))}".rstrip()
 
 
 def _grant(controller: Controller, job: Job, parts: Parts) -> str:
@@ -103,5 +118,8 @@ def _grant(controller: Controller, job: Job, parts: Parts) -> str:
         share = f"its share by GPUs ({job.allocation.gpus} of {controller.scheduler.cluster.gpus})"
         no_profile = ", as no profile of its model is known" if allocator != "proportional" else ""
         return f"it has {held}: {share}{no_profile}"
-    speed = f"it runs at {job.rate:.0%} of its full speed there, says the profile {job.spec.model}"
-    return f"it has {held}: {speed}"
+    there = poorest(job.allocation, controller.scheduler.cluster.nodes)
+    if there is None:
+        return f"it has {held}"
+    reached = known.rate(*there) / known.on(there.kind).best
+    return f"it has {held}: {reached:.0%} of its best speed, says the profile {job.spec.model}"

@@ -23,7 +23,8 @@ class Accounts:
         *("cluster", "tenancy", "predictor", "speed", "costs", "planners", "jobs", "ended"),
         *("holdings", "contested", "releasing", "leaving", "reserved", "now", "running"),
         *("preemptions", "moves", "served", "wakes", "_whole", "_instant", "_direct", "_sole"),
-        *("_due", "_owed", "_evicted", "_again", "_even", "_learns", "_expect", "_first_start"),
+        *("_due", "_owed", "_evicted", "_again", "_places"),
+        *("_even", "_learns", "_expect", "_first_start"),
     )
 
     def __init__(
@@ -78,6 +79,8 @@ class Accounts:
         self._evicted: list[Action] = []
         #: domains to be asked once more, because others changed their views
         self._again: dict[int, None] = {}
+        #: where jobs are to be bound because they were then, while a recorded plan is followed
+        self._places: dict[int, Allocation] = {}
         # What a plug-in says it does not do is not asked for: this is the hot path.
         self._even = getattr(speed, "even", False)
         self._learns = getattr(predictor, "learns", True)
@@ -120,7 +123,7 @@ class Accounts:
     def _tell_touched(self) -> None:
         """What others have done changed the views of these domains."""
         touched = self.tenancy.touched
-        while touched:
-            domain = touched.pop()
+        for domain in sorted(touched):
             self._planner(domain).capacity_changed()
             self._again[domain] = None
+        touched.clear()

@@ -8,6 +8,9 @@ who started, who left and who waits again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from dovetail.core import checking, holding, releasing
 from dovetail.core.accounts import Accounts
 from dovetail.core.lifecycle import move
@@ -55,7 +58,7 @@ class Books(Accounts):
                 self._give_back_residual(job)
         elif job.status is SUSPENDED:
             self._give_back_residual(job)
-        elif not job.withheld:
+        elif not job.withheld and not job.stray:
             self._planner(job.home).left(job, self.now, done)
 
     def _give_back_residual(self, job: Job) -> None:
@@ -72,8 +75,30 @@ class Books(Accounts):
         if not self._instant:
             job.awaits = NOBODY
             self.reserved.pop(job.id, None)
-        planner = self._sole or self._planner(job.home)
-        planner.waits(job, self.now)
+        if self._sole is not None:
+            self._sole.waits(job, self.now)
+        else:
+            self._wait_at_home(job)
+
+    def _wait_at_home(self, job: Job) -> None:
+        """Wait in the domain a job belongs to; it may have run in another one, as if lent."""
+        home = self.tenancy.domain(job.spec)
+        if home == job.home:
+            self._planner(home).waits(job, self.now)
+        elif isinstance(home, str):
+            job.stray = home
+        else:
+            job.home = home
+            self._introduce(job)
+
+    def _introduce(self, job: Job) -> None:
+        """Tell a planner of a waiting job that another one planned until now."""
+        planner = self._planner(job.home)
+        job.lane = job.entry = job.mark = None
+        job.impatient = False
+        if planner.submitted(job, self.now) is not None:
+            # It would be refused today, but was promised to run: it waits, and says why.
+            planner.waits(job, self.now)
 
     def _released(self, job: Job) -> None:
         """A stopping job's devices are free in fact: dispatch the starts that waited for them."""
@@ -115,13 +140,13 @@ class Books(Accounts):
 
     # ---- carrying plans out on the books -----------------------------------------------------
 
-    def _carry_out(self, domain: int, actions: list[Action]) -> tuple[Action, ...]:
+    def _carry_out(self, domain: int, actions: Sequence[Action]) -> tuple[Action, ...]:
         """Everything that frees, then everything that takes; physical allocations come back."""
         if len(actions) == 1 and type(actions[0]) is Start:
             started = self._start(domain, actions[0])
             return () if started is None else (started,)
         if not self._instant:
-            confirmable = releasing.confirmable
+            confirmable = partial(releasing.confirmable, self.cluster)
             actions = [each for a in actions for each in confirmable(self.jobs.get(a.job), a)]
         lifted = self._make_room(actions)
         done: list[Action] = []
@@ -138,7 +163,7 @@ class Books(Accounts):
                 done.append(action)
         return tuple(done)
 
-    def _make_room(self, actions: list[Action]) -> dict[int, Allocation]:
+    def _make_room(self, actions: Sequence[Action]) -> dict[int, Allocation]:
         """Carry out what frees; returns what jobs that change devices had before."""
         lifted: dict[int, Allocation] = {}
         for action in actions:
@@ -189,10 +214,10 @@ class Books(Accounts):
 
     def _suspend(self, action: Suspend) -> None:
         job = self.jobs[action.job]
-        held = job.allocation
+        held, beside = job.allocation, releasing.beside(job, action.residual)
         self.preemptions += 1
         self._let_go(job)
-        physical = self._bind(job, action.residual)
+        physical = self._bind(job, action.residual, beside)
         self.cluster.take(physical, closed_too=True)
         job.residual = (physical, action.residual)
         if self._instant:
@@ -220,10 +245,10 @@ class Books(Accounts):
         if self.releasing:
             virtual = releasing.without_growth(job, virtual, self.releasing)
         assert job.allocation is not None and job.virtual is not None
+        if not self._whole:
+            self._make_way(self.tenancy.resize(domain, virtual, job.id))
         allocation = releasing.in_place(job, virtual)
         holding.retake(self.cluster, job.allocation, allocation)
-        if not self._whole:
-            self.tenancy.resize(domain, virtual, job.id)
         job.allocation, job.virtual = allocation, virtual
         job.rate = self.speed.rate(job.spec, allocation, self.cluster)
         self._due[domain].resized(job, self.now)
@@ -238,22 +263,26 @@ class Books(Accounts):
         self._planner(job.home).waits(job, self.now)
         return old
 
-    def _bind(self, job: Job, allocation: Allocation) -> Allocation:
+    def _bind(self, job: Job, allocation: Allocation, at: Allocation | None = None) -> Allocation:
         """The physical form of an allocation of the job's view; others make room for it."""
         if self._whole:
             return allocation
-        bound = self.tenancy.bind(job.home, allocation, job.id)
+        bound = self.tenancy.bind(job.home, allocation, job.spec, at or self._places.get(job.id))
         if isinstance(bound, str):
             self._tell_touched()
             raise Refused(bound)
-        for victim in bound.victims:
+        self._make_way(bound.victims)
+        if self.tenancy.touched:
+            self._tell_touched()
+        return bound.allocation
+
+    def _make_way(self, victims: Sequence[int]) -> None:
+        """Stop jobs of other domains, whose devices or amounts go back to their owners."""
+        for victim in victims:
             stop = Stop(victim, RECLAIMED)
             self._stop(stop)
             self._evicted.append(stop)
             self._again[self.jobs[victim].home] = None
-        if self.tenancy.touched:
-            self._tell_touched()
-        return bound.allocation
 
     def _start(self, domain: int, action: Start) -> Action | None:
         """Let a waiting job run on its devices (or be about to); None: they cannot be bound now."""
@@ -328,15 +357,6 @@ class Books(Accounts):
             self.reserved[job.id] = type(action)
             return action._replace(allocation=job.allocation, awaits=tuple(sorted(job.awaits)))
         return action if self._whole else action._replace(allocation=job.allocation)
-
-    def _in_view(self, domain: int, action: Action) -> Action:
-        """A recorded action in the terms of the view it was planned on."""
-        if not isinstance(action, Start | Resume | Change):
-            return action
-        virtual = self.tenancy.virtual(domain, action.allocation)
-        if isinstance(action, Change):
-            return action._replace(allocation=virtual)
-        return action._replace(allocation=virtual, awaits=())
 
     def _begin(self, job: Job) -> None:
         """Let a job run, or be about to once an executor says so."""

@@ -34,6 +34,11 @@ class Curve(NamedTuple):
     #: the proportional share itself; the first point costs no more of anything
     fair: Point
 
+    @property
+    def flat(self) -> bool:
+        """Is there one amount to give and no other?"""
+        return self.points == (self.fair,)
+
 
 class Server(NamedTuple):
     """What claims may use of one node."""
@@ -118,6 +123,11 @@ class Curves:
         #: how much longer a job takes that is spread over more nodes than it needs
         self.span_penalty = span_penalty
         self._known: dict[tuple[object, ...], Curve | None] = {}
+        self._flat: dict[Point, Curve] = {}
+
+    def flat(self, point: Point) -> Curve:
+        """The curve of one amount; one object for all that have the same, as allocators like it."""
+        return self._flat.setdefault(point, fixed(*point))
 
     def of(self, model: str, node: int, each: Replica) -> Curve | None:
         """What is worth giving such a replica there; None: it insists on more than its share."""
@@ -137,7 +147,7 @@ class Curves:
         stated = (share[0] if cpu is None else cpu, share[1] if memory is None else memory)
         if stated[0] > share[0] or stated[1] > share[1]:
             return None
-        return fixed(*stated)
+        return self.flat(Point(*stated, 1.0))
 
     def _share(self, kind: str) -> tuple[int, int]:
         """What goes with one GPU of that type: on its poorest node, so that it fits on any."""

@@ -16,6 +16,7 @@ from dovetail.model.cluster import Cluster
 from dovetail.model.job import Job, JobSpec
 from dovetail.model.plan import Action, Reason
 from dovetail.model.request import WHOLE, Replica
+from dovetail.model.tenants import Overview
 
 
 @dataclass(slots=True)
@@ -113,12 +114,32 @@ class Bound(NamedTuple):
     victims: tuple[int, ...] = ()
 
 
+class Held(NamedTuple):
+    """What a job holds: on the nodes of its domain's view, and in fact."""
+
+    spec: JobSpec
+    domain: int
+    virtual: Allocation
+    physical: Allocation
+
+
+class Seat(NamedTuple):
+    """The domain a job is at home in, and what it holds there, on the nodes of the view."""
+
+    domain: int
+    virtual: Allocation
+
+
 class Tenancy(Protocol):
     """Who owns what: the outermost layer. Each domain plans on its own view of the cluster."""
 
     @property
     def whole(self) -> bool:
         """Is there one domain whose view is the cluster itself? Then nothing needs binding."""
+
+    @property
+    def lends(self) -> bool:
+        """May jobs of negative priority run on what its owners leave idle?"""
 
     @property
     def domains(self) -> Sequence[str]:
@@ -138,11 +159,17 @@ class Tenancy(Protocol):
         """Domains whose views changed through what others did; who reads it empties it."""
 
     def bind(
-        self, domain: int, allocation: Allocation, job: int, at: Allocation | None = None
+        self, domain: int, allocation: Allocation, spec: JobSpec, at: Allocation | None = None
     ) -> Bound | str:
         """Take an allocation of the view for a job and give its physical form, or say why not.
 
-        `at`: where it is in fact, for a job that runs there already.
+        `at`: where it goes, because that was decided before.
+        """
+
+    def adopt(self, running: Sequence[tuple[JobSpec, Allocation]]) -> list[Seat]:
+        """Take in jobs that run, or keep something, where others than this tenancy put them.
+
+        They stay there: on what their tenants own if it can be so, else as if lent.
         """
 
     def release(self, domain: int, allocation: Allocation, job: int) -> None:
@@ -151,11 +178,8 @@ class Tenancy(Protocol):
     def loosen(self, domain: int, allocation: Allocation, job: int) -> None:
         """A job's CPU and memory are free in its view for the moment; its devices stay its own."""
 
-    def resize(self, domain: int, allocation: Allocation, job: int) -> None:
-        """It has these amounts on its devices."""
-
-    def virtual(self, domain: int, allocation: Allocation) -> Allocation:
-        """A physical allocation of the domain in the terms of its view."""
+    def resize(self, domain: int, allocation: Allocation, job: int) -> Sequence[int]:
+        """It has these amounts on its devices; returns the jobs that must go for it."""
 
     def hold(self, allocation: Allocation) -> None:
         """Someone outside our control occupies a physical allocation."""
@@ -169,14 +193,20 @@ class Tenancy(Protocol):
     def open(self, node: int) -> None:
         """A physical node takes work again."""
 
+    def explain(self, job: Job, reason: Reason) -> Reason:
+        """A planner's reason in the words of who owns what."""
+
+    def overview(self) -> Overview:
+        """What each tenant owns, and who is on it; for people, not for decisions."""
+
     def validate(self) -> None:
         """Check that views and whatever else is kept are in order."""
 
     def snapshot(self) -> Any:
         """What cannot be rebuilt from who holds what, as plain values."""
 
-    def restore(self, state: Any) -> None:
-        """Take back what `snapshot` gave."""
+    def restore(self, state: Any, held: Sequence[Held]) -> None:
+        """Be as when `snapshot` was taken, with the jobs that held something then."""
 
 
 class Planner(Protocol):

@@ -5,12 +5,11 @@ Cluster and views are not stored: they are rebuilt from what jobs and others hol
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any
 
 from dovetail.core import codec, holding
 from dovetail.core.books import Books
-from dovetail.core.protocols import Planner
+from dovetail.core.protocols import Held
 from dovetail.model.allocation import Allocation
 from dovetail.model.job import Job, Status
 from dovetail.model.plan import Resume, Start
@@ -18,7 +17,7 @@ from dovetail.model.plan import Resume, Start
 
 def image(books: Books) -> dict[str, Any]:
     """Like `snapshot`, for forks in this process: jobs are copied and not spelled out."""
-    return {**_around(books), "jobs": [copy(job) for job in books.jobs.values()]}
+    return {**_around(books), "jobs": [job.twin() for job in books.jobs.values()]}
 
 
 def snapshot(books: Books) -> dict[str, Any]:
@@ -49,7 +48,6 @@ def _around(books: Books) -> dict[str, Any]:
 def restore(books: Books, state: dict[str, Any], anew: bool = False) -> None:
     """Fill new books from a snapshot; `anew`: one of other parts, whose planners differ."""
     books.now = state["now"]
-    books.wakes = list(state["wakes"])
     books.served = list(state["served"])
     books.preemptions, books.moves = state["preemptions"], state["moves"]
     books.jobs = {job.spec.id: job for job in map(_job, state["jobs"])}
@@ -57,8 +55,10 @@ def restore(books: Books, state: dict[str, Any], anew: bool = False) -> None:
     books.leaving = set(state["leaving"])
     kinds: dict[str, type[Start] | type[Resume]] = {"Start": Start, "Resume": Resume}
     books.reserved = {job: kinds[name] for job, name in state["reserved"]}
-    for job in books.jobs.values():
-        _retake(books, job)
+    if anew:
+        _adopt(books)
+    else:
+        _retake(books, state["tenancy"])
     for owner, held in state["holdings"].items():
         books.holdings[owner] = codec.from_plain(Allocation, held)
         holding.occupy(books.cluster, books.holdings[owner])
@@ -68,46 +68,88 @@ def restore(books: Books, state: dict[str, Any], anew: bool = False) -> None:
     for node, reason in state["closed"]:
         books.cluster.close(node, reason)
         books.tenancy.close(node, reason)
-    for domain, stored in enumerate(state["planners"]):
-        jobs = [job for job in books.jobs.values() if job.home == domain]
-        if anew:
-            _introduce(books, books.planners[domain], jobs)
-        else:
-            books.planners[domain].restore(stored, jobs)
-    books.tenancy.restore(state.get("tenancy"))
-    if not anew:
+    if anew:
+        for job in sorted(books.jobs.values(), key=lambda job: (job.spec.submit, job.id)):
+            _introduce(books, job)
+        for planner in books.planners:
+            planner.capacity_changed()
+        # All of them have something to look at, whenever they are asked.
+        books.wakes = [books.now] * len(books.planners)
+    else:
+        books.wakes = list(state["wakes"])
+        at_home: list[list[Job]] = [[] for _ in books.planners]
+        for job in books.jobs.values():
+            if not job.stray:
+                at_home[job.home].append(job)
+        for planner, stored, jobs in zip(books.planners, state["planners"], at_home, strict=True):
+            planner.restore(stored, jobs)
         books.predictor.restore(state["predictor"])
+    books.tenancy.touched.clear()
 
 
 def _job(stored: Job | dict[str, Any]) -> Job:
     """A job of our own: an image may be restored from again and again."""
-    if not isinstance(stored, Job):
-        return codec.job_from_plain(stored)
-    job = copy(stored)
-    job.lane = job.entry = None
-    return job
+    return stored.twin() if isinstance(stored, Job) else codec.job_from_plain(stored)
 
 
-def _introduce(books: Books, planner: Planner, jobs: list[Job]) -> None:
-    """Tell a planner about jobs that another one planned until now, in the order they came."""
-    for job in sorted(jobs, key=lambda job: (job.spec.submit, job.id)):
-        job.mark, job.impatient = None, False
-        held, job.virtual = job.virtual, None
-        if planner.submitted(job, books.now) is not None:
-            # It would be refused today, but was promised to run: it waits, and says why.
-            planner.waits(job, books.now)
-        job.virtual = held
+def _introduce(books: Books, job: Job) -> None:
+    """Tell a planner about a job that another one planned until now."""
+    job.mark, job.impatient = None, False
+    if job.stray:
+        return
+    planner = books.planners[job.home]
+    held, job.virtual = job.virtual, None
+    if planner.submitted(job, books.now) is not None:
+        # It would be refused today, but was promised to run: it waits, and says why.
+        planner.waits(job, books.now)
+    job.virtual = held
+    if held is not None:
+        planner.started(job, books.now)
+    elif job.withheld or job.status is not Status.WAITING:
+        planner.left(job, books.now, False)
+
+
+def _held(job: Job) -> tuple[Allocation, Allocation] | None:
+    """What a job holds or keeps, in the terms of its view and in fact."""
+    if job.allocation is not None and job.virtual is not None:
+        return job.virtual, job.allocation
+    return (job.residual[1], job.residual[0]) if job.residual is not None else None
+
+
+def _retake(books: Books, tenancy: Any) -> None:
+    """Occupy again what jobs hold, physically and in the views of their domains."""
+    found = []
+    for job in books.jobs.values():
+        held = _held(job)
         if held is not None:
-            planner.started(job, books.now)
-        elif job.withheld or job.status is not Status.WAITING:
-            planner.left(job, books.now, False)
-    planner.capacity_changed()
+            books.cluster.take(held[1])
+            found.append(Held(job.spec, job.home, *held))
+            books.running += job.allocation is not None
+    books.tenancy.restore(tenancy, found)
 
 
-def _retake(books: Books, job: Job) -> None:
-    """Occupy again what a job holds, physically and in its domain's view."""
-    for physical, virtual in ((job.allocation, job.virtual), job.residual or (None, None)):
-        if physical is not None and virtual is not None:
-            books.cluster.take(physical)
-            books.tenancy.bind(job.home, virtual, job.id, physical)
-    books.running += job.allocation is not None
+def _adopt(books: Books) -> None:
+    """Find a home for every job in another tenancy; who holds something goes on holding it."""
+    holders = [(job, held[1]) for job in books.jobs.values() if (held := _held(job)) is not None]
+    for _, physical in holders:
+        books.cluster.take(physical)
+    seats = books.tenancy.adopt([(job.spec, physical) for job, physical in holders])
+    for (job, physical), seat in zip(holders, seats, strict=True):
+        job.home = seat.domain
+        if job.allocation is not None:
+            job.virtual = seat.virtual
+            books.running += 1
+        else:
+            job.residual = (physical, seat.virtual)
+    known = {job.id for job, _ in holders}
+    for job in books.jobs.values():
+        if job.id not in known:
+            _find_home(books, job)
+
+
+def _find_home(books: Books, job: Job) -> None:
+    """Where a job belongs that holds nothing; nowhere, if its tenant is gone."""
+    home = books.tenancy.domain(job.spec)
+    job.home, job.stray = (0, home) if isinstance(home, str) else (home, "")
+    if job.status is not Status.WAITING:
+        job.stray = ""

@@ -23,12 +23,14 @@ from dovetail.model.live import (
     Page,
     Piece,
     Receipt,
+    Stretch,
     Token,
     Told,
     Usage,
 )
 from dovetail.model.review import Review
 from dovetail.model.shadow import ShadowReport
+from dovetail.model.tenants import Change, Contracts, Tenants
 from dovetail.model.what_if import Comparison
 from dovetail.model.why import Why
 
@@ -135,6 +137,10 @@ class Box(Closing):
             else:
                 sleep(pace)
 
+    def timeline(self, job: Reference) -> list[Stretch]:
+        """Its states and what it held, from submission on."""
+        return [_value(Stretch, each) for each in self._line.get(f"{_path(job)}/timeline")]
+
     def why(self, job: Reference, instead: bool = True) -> Why:
         """Why a job is as it is, and what would help."""
         return _value(Why, self._line.get(f"/jobs/{job}/why", instead=instead))
@@ -173,6 +179,14 @@ class Box(Closing):
         """All machines."""
         return [_value(Machine, each) for each in self._line.get("/nodes")]
 
+    def tenants(self) -> Tenants:
+        """What tenants own, who is on it, and what is lent to whom."""
+        return _value(Tenants, self._line.get("/tenants"))
+
+    def contracts(self) -> Contracts:
+        """Who owns what, as a file that can be changed and applied."""
+        return _value(Contracts, self._line.get("/tenants/contracts"))
+
     # ---- touching ----------------------------------------------------------------------------
 
     def cancel(self, job: Reference) -> Told:
@@ -201,6 +215,13 @@ class Box(Closing):
     def undrain(self, node: str) -> None:
         """Take work there again."""
         self._line.post(f"/nodes/{quote(node, safe='')}/undrain")
+
+    def apply_tenants(
+        self, text: str, kind: str = "", name: str = "tenants.toml", dry_run: bool = False
+    ) -> Change:
+        """Let others own what while jobs run; a dry run only says what that would do."""
+        wanted = {"text": text, "kind": kind, "name": name, "dry_run": dry_run}
+        return _value(Change, self._line.post("/tenants/contracts", wanted))
 
     def end(self, stop_jobs: bool = False) -> int:
         """End the controller; jobs go on running, or are given up: how many were."""

@@ -99,6 +99,7 @@ class Job:
         "spec",
         "starts",
         "status",
+        "stray",
         "virtual",
         "withheld",
     )
@@ -140,6 +141,8 @@ class Job:
         self.impatient = False
         #: does somebody keep it from starting? Then its planner does not know it for now
         self.withheld = False
+        #: why no domain takes it in, as when its tenant is gone; then no planner knows it
+        self.stray = ""
         #: jobs whose devices this start waits for
         self.awaits = NOBODY
         #: the domain of the tenancy the job plans in
@@ -147,6 +150,21 @@ class Job:
         #: the planner's own marks: the lane the job is in and its live entry there
         self.lane: Any = None
         self.entry: Any = None
+
+    def twin(self) -> Job:
+        """A copy that no planner knows; spelled out, because images copy very many at once."""
+        twin = object.__new__(Job)
+        twin.spec, twin.id, twin.home, twin.status = self.spec, self.id, self.home, self.status
+        twin.allocation, twin.virtual = self.allocation, self.virtual
+        twin.residual, twin.awaits = self.residual, self.awaits
+        twin.expected, twin.attained, twin.saved = self.expected, self.attained, self.saved
+        twin.run_time, twin.since, twin.began = self.run_time, self.since, self.began
+        twin.overhead, twin.rate, twin.starts = self.overhead, self.rate, self.starts
+        twin.first_start, twin.preemptions = self.first_start, self.preemptions
+        twin.failures, twin.mark, twin.withheld = self.failures, self.mark, self.withheld
+        twin.impatient, twin.stray = self.impatient, self.stray
+        twin.lane = twin.entry = None
+        return twin
 
     def __repr__(self) -> str:
         return f"<Job {self.spec.name} {self.status}>"

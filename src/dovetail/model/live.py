@@ -107,6 +107,19 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Stretch:
+    """A while in which a job's state and what it holds stayed the same."""
+
+    state: str
+    since: float
+    #: None: it lasts
+    until: float | None
+    #: 0: none yet
+    attempt: int = 0
+    places: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True)
 class Detail:
     """One job with all that its owner may see."""
 
@@ -217,6 +230,10 @@ class About:
     running: int
     you: str
     role: str
+    #: a policy that only looks on; empty: there is none
+    shadow: str = ""
+    #: how tenants own what there is: cells, shares, …; empty: there are none
+    tenants: str = ""
 
 
 @dataclass(frozen=True)

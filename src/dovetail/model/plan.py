@@ -58,11 +58,22 @@ class Reject(NamedTuple):
 Action = Start | Stop | Suspend | Resume | Change | Reject
 
 
+class Asked(NamedTuple):
+    """One of several domains was asked: what it wanted, on the nodes of its own view."""
+
+    domain: int
+    wanted: tuple[Action, ...] = ()
+    #: how many actions of the plan came of it
+    came: int = 0
+
+
 class Plan(NamedTuple):
     """One decision: actions in the order they must be carried out, and when to ask again."""
 
     actions: tuple[Action, ...] = ()
     wake_at: float | None = None
+    #: how it came about where several domains plan, in order; what they owed before comes first
+    asked: tuple[Asked, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.actions)

@@ -32,6 +32,8 @@ class Question:
     quotas: Mapping[str, float] = field(default_factory=dict)
     #: GPUs of another type, so many times as fast
     speed: float = 1.0
+    #: who owns what, as `Parts.tenancy` has it; empty: everybody shares everything; None: as it is
+    tenancy: str | None = None
     #: jobs submitted since then, wall time; 0: all that is on record
     since: float = 0.0
 

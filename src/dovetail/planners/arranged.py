@@ -41,8 +41,6 @@ class Arranged:
         self.fallback = fallback
         #: why requests of fixed amounts can never be met; None: they can
         self._refusals: dict[Request, str | None] = {}
-        #: curves of those who run where amounts cannot be changed
-        self._kept: dict[Point, Curve] = {}
         #: nodes on which somebody left since the last plan
         self.touched: set[int] = set()
 
@@ -102,7 +100,8 @@ class Arranged:
         parts = job.virtual.parts
         curve = self.curve(job, parts[0].node)
         if curve is not None:
-            if not self.cluster.capabilities(parts[0].node).resize_in_place:
+            fixed = not self.cluster.capabilities(parts[0].node).resize_in_place
+            if fixed or curve.flat:
                 curve = self._lasting(curve, parts[0])
             held = tuple(
                 [
@@ -115,9 +114,7 @@ class Arranged:
     def _lasting(self, curve: Curve, part: Part) -> Curve:
         """The curve of a job that keeps what it has for as long as it runs."""
         gpus = part.devices.bit_count()
-        point = Point(part.cpu // gpus, part.memory // gpus, curve.fair.rate)
-        # One object for all that have the same: allocators tell curves apart by identity.
-        return self._kept.setdefault(point, Curve((point,), point))
+        return self.curves.flat(Point(part.cpu // gpus, part.memory // gpus, curve.fair.rate))
 
     def curve(self, job: Job, node: int) -> Curve | None:
         """The curve of a job that takes part in arrangements, or None."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from math import inf
 from typing import TYPE_CHECKING
 
-from dovetail.core.claims import Claim, Occasion, Piece, Seating
+from dovetail.core.claims import Claim, Curve, Occasion, Piece, Seating
 from dovetail.core.draft import Draft, options
 from dovetail.model.allocation import Allocation, Part, allocation_of
 from dovetail.model.cluster import Cluster, Pool
@@ -59,6 +59,7 @@ class Arranging:
             if curve is None:
                 others.append((job, proposed, kind))
             else:
+                curve = self._eased(job, curve, proposed.parts[0].node)
                 told = () if self.planner.inner.placement.relaxed else _pieces(proposed)
                 claim = Claim(job.spec.id, job.spec.request.gpus, curve, told)
                 self.claims.append((claim, proposed))
@@ -67,6 +68,26 @@ class Arranging:
         self._clear()
         placed = [self._place(*each) for each in others]
         return all(placed)
+
+    def _eased(self, job: Job, curve: Curve, node: int) -> Curve:
+        """Less than its share, down to half of it, for a job that states nothing of its own.
+
+        On one machine the share of all GPUs is all there is. Where somebody else uses a part of
+        that, such a job would wait for ever.
+        """
+        gpus, nodes = self.cluster.free[node], len(self.cluster.nodes)
+        if nodes > 1 or not gpus or self.going or not curve.flat:
+            return curve
+        each, seating = job.spec.request.alternatives[0].groups[0].each, self.seating
+        cpu = self.cluster.cpu[node] + seating.cpu[node] - seating.floor_cpu[node]
+        memory = self.cluster.memory[node] + seating.memory[node] - seating.floor_memory[node]
+        fair = curve.fair
+        return self.planner.curves.flat(
+            fair._replace(
+                cpu=_less(fair.cpu, each.cpu, cpu // gpus),
+                memory=_less(fair.memory, each.memory, memory // gpus),
+            )
+        )
 
     def _stopped_fixed(self) -> bool:
         return any(number not in self.planner.seating.claims for number in self.going)
@@ -257,6 +278,11 @@ class Arranging:
             masks[node] = mask & ~devices
             parts.append(Part(node, devices, cpu, memory))
         return allocation_of(tuple(parts))
+
+
+def _less(share: int, stated: int | None, left: int) -> int:
+    """A share, or what is left of it, but not less than half; what is stated stays."""
+    return share if stated is not None else min(share, max(left, (share + 1) // 2))
 
 
 def _pieces(allocation: Allocation) -> tuple[Piece, ...]:

@@ -303,6 +303,9 @@ class Index:
 
     def settled(self) -> None:
         """The plan was carried out: nothing needs looking at until something changes."""
+        if self._lone is not None:
+            # It was to start and could not be bound: it waits like everybody.
+            self._seat()
         self._everything = False
         self._newcomers = 0
         if self._steady:

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 
 def snapshot(index: Index) -> dict[str, Any]:
     """Everything a rebuilt index needs besides the jobs; all running jobs must be listed."""
-    keys: dict[str, Any] = {}
-    waiting = (lane.in_order() for lane in index.lanes)
-    for entry in chain(*index.ranked.values(), *waiting):
-        keys[str(entry[2])] = entry[0]
+    entries = chain(*index.ranked.values(), *(lane.waiting for lane in index.lanes))
+    keys = {str(entry[2]): entry[0] for entry in entries if entry[3].entry is entry}
     turns = [(at, number) for at, number, entry in index._turns if entry[3].entry is entry]
     return {
         "now": index.view.now,

@@ -130,7 +130,7 @@ def _compose(
     """Put the parts together and say what they are."""
     chosen, costs = policy(settings.policy), _costs(settings, spec)
     cluster = _acknowledging(spec.cluster) if costs.stop else spec.cluster
-    tenancy, cluster = tenancy_for(settings, cluster)
+    tenancy, cluster = tenancy_for(settings, cluster, spec.tenants)
     _check_progress(chosen.ordering(), costs)
     placement_text = settings.placement or chosen.placement
     predictor_text = settings.predictor or chosen.predictor

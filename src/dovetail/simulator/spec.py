@@ -18,6 +18,7 @@ from dovetail.core.registry import nearest
 from dovetail.model.cluster import Cluster, Node
 from dovetail.model.costs import Costs
 from dovetail.model.errors import UserError
+from dovetail.tenancy.kinds import Tenants
 
 KEYS = ("cpus", "mem", "type", "gpumem", "rack", "labels")
 MOST_NODES = 1_000_000
@@ -26,11 +27,13 @@ TABLES = ("nodes", "costs", "speed", "tenants")
 
 @dataclass(frozen=True)
 class ClusterSpec:
-    """A cluster and what its file says about costs and speeds."""
+    """A cluster and what is said of it beyond its nodes: costs, speeds, owners."""
 
     cluster: Cluster
     costs: dict[str, Any] = field(default_factory=dict)
     type_factors: dict[str, float] = field(default_factory=dict)
+    #: who owns what, where no setting says so
+    tenants: Tenants | None = None
 
 
 def parse_cluster(text: str) -> Cluster:
@@ -44,7 +47,7 @@ def read_spec(text: str) -> ClusterSpec:
         return _read_file(Path(text))
     nodes: list[Node] = []
     for part in text.split("+"):
-        nodes.extend(_nodes(*_parse_part(part.strip(), text), len(nodes)))
+        nodes.extend(_nodes(*_parse_part(part.strip(), text), nodes))
     return ClusterSpec(Cluster(nodes))
 
 
@@ -64,7 +67,9 @@ def _parse_part(part: str, text: str) -> tuple[int, int, dict[str, Any], str]:
     return int(found[1]), int(found[2]), keys, f"cluster {text!r}"
 
 
-def _nodes(count: int, gpus: int, keys: dict[str, Any], where: str, first: int) -> list[Node]:
+def _nodes(
+    count: int, gpus: int, keys: dict[str, Any], where: str, before: list[Node]
+) -> list[Node]:
     for key in keys:
         if key not in KEYS:
             raise UserError(f"{where}: unknown key {key!r}{nearest(key, list(KEYS))}")
@@ -75,6 +80,8 @@ def _nodes(count: int, gpus: int, keys: dict[str, Any], where: str, first: int) 
     cpu = _amount(keys, "cpus", 1000, where)
     memory = _amount(keys, "mem", 1024, where)
     rack = int(_amount(keys, "rack", 1, where) or 0)
+    # Racks hold nodes of one kind, so each kind begins a new one.
+    first, racks = len(before), len({node.place for node in before if node.place})
     labels = keys.get("labels", ())
     if isinstance(labels, str):
         labels = labels.split("/")
@@ -88,7 +95,7 @@ def _nodes(count: int, gpus: int, keys: dict[str, Any], where: str, first: int) 
             memory=memory,
             type=str(keys.get("type", "gpu" if gpus else "cpu")),
             gpu_memory=_amount(keys, "gpumem", 1024, where) or 0,
-            place=(f"rack{(first + index) // rack}",) if rack else (),
+            place=(f"rack{racks + index // rack}",) if rack else (),
             labels=tuple(labels),
         )
         for index in range(count)
@@ -123,7 +130,7 @@ def _read_file(path: Path) -> ClusterSpec:
         count, gpus = keys.pop("count", 1), keys.pop("gpus", 0)
         if not isinstance(count, int) or not isinstance(gpus, int) or gpus < 0:
             raise UserError(f"{path}: count and gpus must be whole numbers")
-        nodes.extend(_nodes(count, gpus, keys, str(path), len(nodes)))
+        nodes.extend(_nodes(count, gpus, keys, str(path), nodes))
     if not nodes:
         raise UserError(f"{path}: has no [[nodes]] table")
     costs = _costs(_table(data.get("costs", {}), f"{path}: costs"), path)

@@ -11,18 +11,14 @@ from collections.abc import Callable
 from typing import Protocol
 
 from dovetail.core.protocols import Tenancy
-from dovetail.core.registry import nearest
 from dovetail.model.cluster import Cluster, Node
 from dovetail.model.errors import UserError
 from dovetail.model.job import JobSpec
 from dovetail.tenancy.cells.clusters import VirtualClusters
-from dovetail.tenancy.cells.config import layout_for, owned_gpus
+from dovetail.tenancy.cells.config import layout_for
 from dovetail.tenancy.contracts import read_contracts
+from dovetail.tenancy.kinds import PRIVATE, Tenants, chosen, tenancy_of
 from dovetail.tenancy.partitions import Partitions, dealt
-from dovetail.tenancy.shares import Shares
-from dovetail.tenancy.whole import Whole
-
-KINDS = ("cells", "private", "shares")
 
 COLUMNS: dict[str, Callable[[JobSpec], str]] = {
     "vc": lambda spec: spec.tenant,
@@ -49,25 +45,23 @@ class Settings(Protocol):
         """`COLUMN=FILE`."""
 
 
-def tenancy_for(settings: Settings, cluster: Cluster) -> tuple[Tenancy, Cluster]:
-    """Who owns what, and the cluster it is about: private ones are clusters of their own."""
+def tenancy_for(
+    settings: Settings, cluster: Cluster, owners: Tenants | None = None
+) -> tuple[Tenancy, Cluster]:
+    """Who owns what, and the cluster it is about: private ones are clusters of their own.
+
+    `owners`: the tenants, where the settings say nothing.
+    """
     if settings.tenancy is None:
+        if settings.partition_by is None:
+            return tenancy_of(owners, cluster), cluster
         return _partitions(settings.partition_by, cluster), cluster
     if settings.partition_by is not None:
         raise UserError("--tenancy and --partition-by both say who owns what: give one of them")
-    kind, _, path = settings.tenancy.partition(":")
-    if kind not in KINDS:
-        raise UserError(f"--tenancy {settings.tenancy}: no such kind{nearest(kind, list(KINDS))}")
-    if not path and not settings.cluster.endswith(".toml"):
-        raise UserError(f"--tenancy {kind}: say whose cells, as in {kind}:tenants.toml")
-    contracts = read_contracts(path or settings.cluster)
-    layout = layout_for(cluster, contracts)
-    if kind == "shares":
-        return Shares(cluster, owned_gpus(layout)), cluster
-    cells = VirtualClusters(cluster, layout)
-    if kind == "private":
-        return _private(cells, cluster)
-    return cells, cluster
+    tenants = chosen(settings.tenancy, settings.cluster)
+    if tenants.kind == PRIVATE:
+        return _private(VirtualClusters(cluster, layout_for(cluster, tenants.contracts)), cluster)
+    return tenancy_of(tenants, cluster), cluster
 
 
 def private_twin(settings: Settings) -> str | None:
@@ -99,9 +93,7 @@ def _private(cells: VirtualClusters, cluster: Cluster) -> tuple[Tenancy, Cluster
     return Partitions(everything, members, owner), everything
 
 
-def _partitions(text: str | None, cluster: Cluster) -> Tenancy:
-    if text is None:
-        return Whole(cluster)
+def _partitions(text: str, cluster: Cluster) -> Tenancy:
     column, equals, path = text.partition("=")
     if not equals or column not in COLUMNS:
         names = ", ".join(COLUMNS)

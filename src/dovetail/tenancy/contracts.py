@@ -1,23 +1,31 @@
 """What tenants own, as it is written: in a cluster file, a file of its own, or a list of nodes.
 
 A TOML file has a table `[[tenants]]` each, with `name` and what it owns: `nodes` (whole machines),
-`racks`, `gpus` (a number of loose GPUs, or a list of cell sizes, as in `[4, 2]`), and `type` where
-the cluster has several. A tenant that owns of several types has a list `own` of such tables. A CSV
-file has a header and NAME,NODES lines. Nothing here knows hardware: `cells.config` does.
+`racks`, `gpus` (a number of loose GPUs, or a list of cell sizes, as in `[4, 2]`), `pinned` (a list
+of certain hardware: `n3`, `n4:0-3`, `rack1`), and `type` where the cluster has several. A tenant
+that owns of several types has a list `own` of such tables. Lists of `users` and `groups` say whose
+jobs may be its own; only a live controller reads them. A CSV file has a header and NAME,NODES
+lines. Nothing here knows hardware: `cells.config` does.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dovetail.core.registry import nearest
 from dovetail.model.errors import UserError
+from dovetail.tenancy.marks import Marks, marks_of
 
-KEYS = ("type", "nodes", "racks", "gpus")
+LENT = "lent"
+"""What the domain is called in which jobs run on what owners leave idle."""
+KEYS = ("type", "nodes", "racks", "gpus", "pinned")
+PEOPLE = ("users", "groups")
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,14 @@ class Holding:
     racks: int = 0
     #: sizes of cells below a node
     gpus: tuple[int, ...] = ()
+    #: certain hardware, by name
+    pinned: tuple[str, ...] = ()
+    #: `file:line: ` by key, for errors
+    places: dict[str, str] = field(default_factory=dict, compare=False)
+
+    def at(self, key: str) -> str:
+        """Where a key of it stands."""
+        return self.places.get(key, "")
 
 
 @dataclass(frozen=True)
@@ -37,6 +53,9 @@ class Contract:
 
     name: str
     own: tuple[Holding, ...]
+    #: accounts and groups whose jobs may be its own; both empty: the group of its name
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
     #: `file:line: `, for errors
     where: str = ""
 
@@ -49,9 +68,16 @@ def read_contracts(path: str) -> tuple[Contract, ...]:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not a text file") from None
+    return contracts_in(text, path)
+
+
+def contracts_in(text: str, path: str) -> tuple[Contract, ...]:
+    """The tenants that the text of a file lists; `path` is its name, for errors."""
     found = _listed(path, text) if path.endswith(".csv") else _tables(path, text)
     seen: set[str] = set()
     for contract in found:
+        if contract.name == LENT:
+            raise UserError(f"{contract.where}no tenant may be called {LENT!r}: idle hardware is")
         if contract.name in seen:
             raise UserError(f"{contract.where}tenant {contract.name!r} is listed twice")
         seen.add(contract.name)
@@ -68,56 +94,83 @@ def _listed(path: str, text: str) -> list[Contract]:
             continue
         if not count.strip().isdigit() or int(count) < 1:
             raise UserError(f"{path}:{number}: {line!r} is not NAME,NODES")
-        own = (Holding(nodes=int(count)),)
-        found.append(Contract(name.strip(), own, f"{path}:{number}: "))
+        where = f"{path}:{number}: "
+        own = (Holding(nodes=int(count), places={"nodes": where}),)
+        found.append(Contract(name.strip(), own, where=where))
     return found
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a table stands, and its keys."""
+
+    path: str
+    marks: Marks
+
+    def at(self, key: str = "") -> str:
+        line = self.marks.of(key)
+        return f"{self.path}:{line}: " if line else f"{self.path}: "
+
+    def part(self, index: int) -> _Place:
+        return _Place(self.path, self.marks.part(index, "own"))
 
 
 def _tables(path: str, text: str) -> list[Contract]:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{path}: not a TOML file: {error}") from None
+        line = re.search(r"at line (\d+)", str(error))
+        raise UserError(f"{path}{f':{line[1]}' if line else ''}: not TOML: {error}") from None
     tables = data.get("tenants", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise UserError(f"{path}: tenants must be [[tenants]] tables")
-    lines = [
-        number
-        for number, line in enumerate(text.splitlines(), 1)
-        if re.match(r"\s*\[\[\s*tenants\s*\]\]", line)
-    ]
-    lines += [0] * (len(tables) - len(lines))
-    return [
-        _contract(table, f"{path}:{line}: " if line else f"{path}: ")
-        for table, line in zip(tables, lines, strict=False)
-    ]
+    marks = marks_of(text, "tenants")
+    marks += [Marks(0)] * (len(tables) - len(marks))
+    return [_contract(*pair) for pair in zip(tables, (_Place(path, m) for m in marks), strict=True)]
 
 
-def _contract(table: dict[str, Any], where: str) -> Contract:
+def _contract(table: dict[str, Any], place: _Place) -> Contract:
     keys = dict(table)
     name = keys.pop("name", None)
     if not isinstance(name, str) or not name:
-        raise UserError(f"{where}a tenant needs a name")
-    own = [dict(each) for each in keys.pop("own", [])]
+        raise UserError(f"{place.at('name')}a tenant needs a name")
+    people = {key: _names(keys.pop(key, []), f"{place.at(key)}{name}: {key}") for key in PEOPLE}
+    parts = keys.pop("own", [])
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise UserError(f"{place.at('own')}{name}: own is {parts!r}; it must be a list of tables")
+    own = [_holding(part, name, place.part(index)) for index, part in enumerate(parts)]
     if keys:
-        own.insert(0, keys)
-    holdings = tuple(_holding(each, f"{where}{name}: ") for each in own)
-    if not any(h.nodes or h.racks or h.gpus for h in holdings):
-        raise UserError(f"{where}{name} owns nothing; give nodes, racks or gpus")
-    return Contract(name, holdings, where)
+        own.insert(0, _holding(keys, name, place))
+    if not any(h.nodes or h.racks or h.gpus or h.pinned for h in own):
+        raise UserError(f"{place.at()}{name} owns nothing; give nodes, racks, gpus or pinned")
+    return Contract(name, tuple(own), **people, where=place.at())
 
 
-def _holding(table: dict[str, Any], where: str) -> Holding:
+def _names(value: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(name, str) and name for name in value):
+        raise UserError(f"{where} is {value!r}; it must be a list of names")
+    return tuple(value)
+
+
+def _holding(table: dict[str, Any], name: str, place: _Place) -> Holding:
     for key in table:
         if key not in KEYS:
-            raise UserError(f"{where}unknown key {key!r}{nearest(key, list(KEYS))}")
-    gpus = table.get("gpus", 0)
-    sizes = gpus if isinstance(gpus, list) else [1] * _count(gpus, f"{where}gpus")
+            raise UserError(
+                f"{place.at(key)}{name}: unknown key {key!r}{nearest(key, [*KEYS, *PEOPLE, 'own'])}"
+            )
+    places = {key: place.at(key) for key in KEYS}
+    where = {key: f"{places[key]}{name}: {key}" for key in KEYS}
+    kind, gpus = table.get("type", ""), table.get("gpus", 0)
+    if not isinstance(kind, str):
+        raise UserError(f"{where['type']} is {kind!r}; it must be a name")
+    sizes = gpus if isinstance(gpus, list) else [1] * _count(gpus, where["gpus"])
     return Holding(
-        str(table.get("type", "")),
-        _count(table.get("nodes", 0), f"{where}nodes"),
-        _count(table.get("racks", 0), f"{where}racks"),
-        tuple(_count(size, f"{where}gpus") for size in sizes),
+        kind,
+        _count(table.get("nodes", 0), where["nodes"]),
+        _count(table.get("racks", 0), where["racks"]),
+        tuple(_count(size, where["gpus"]) for size in sizes),
+        _names(table.get("pinned", []), where["pinned"]),
+        places,
     )
 
 
@@ -125,3 +178,35 @@ def _count(value: Any, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 1_000_000:
         raise UserError(f"{where} is {value!r}; it must be a whole number of at least 0")
     return value
+
+
+def written(contracts: tuple[Contract, ...]) -> str:
+    """The contracts as a file that can be read again."""
+    return "\n".join(line for contract in contracts for line in _lines(contract))
+
+
+def _lines(contract: Contract) -> Iterator[str]:
+    yield "[[tenants]]"
+    yield f"name = {json.dumps(contract.name)}"
+    single = len(contract.own) == 1
+    if single:
+        yield from (f"{key} = {value}" for key, value in _amounts(contract.own[0]).items())
+    else:
+        tables = (_amounts(own).items() for own in contract.own)
+        rows = (", ".join(f"{key} = {value}" for key, value in pairs) for pairs in tables)
+        yield f"own = [{', '.join(f'{{ {row} }}' for row in rows)}]"
+    for key in PEOPLE:
+        if names := getattr(contract, key):
+            yield f"{key} = {json.dumps(names)}"
+    yield ""
+
+
+def _amounts(own: Holding) -> dict[str, str]:
+    found = {"type": json.dumps(own.type)} if own.type else {}
+    found |= {"racks": str(own.racks)} if own.racks else {}
+    found |= {"nodes": str(own.nodes)} if own.nodes else {}
+    if own.gpus:
+        loose = set(own.gpus) == {1}
+        found["gpus"] = str(len(own.gpus)) if loose else json.dumps(own.gpus)
+    found |= {"pinned": json.dumps(own.pinned)} if own.pinned else {}
+    return found

@@ -10,17 +10,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dovetail.core.holding import occupy
-from dovetail.core.protocols import Bound
+from dovetail.core.protocols import Bound, Held, Seat
 from dovetail.model.allocation import Allocation, allocation_of
 from dovetail.model.cluster import Cluster
 from dovetail.model.errors import UserError
-from dovetail.model.job import JobSpec
+from dovetail.model.job import Job, JobSpec
+from dovetail.model.plan import Reason
+from dovetail.model.tenants import Estate, Overview
 
 
 class Partitions:
     """Nodes per partition, by their numbers in the physical cluster."""
 
     whole = False
+    lends = False
 
     def __init__(
         self,
@@ -54,12 +57,25 @@ class Partitions:
         return self._views[domain]
 
     def bind(
-        self, domain: int, allocation: Allocation, job: int, at: Allocation | None = None
+        self, domain: int, allocation: Allocation, spec: JobSpec, at: Allocation | None = None
     ) -> Bound | str:
         """Take it from the partition and give its nodes their physical numbers."""
         # Amounts are checked where they are taken in fact.
         occupy(self._views[domain], allocation)
         return Bound(_renumbered(allocation, self._nodes[domain]))
+
+    def adopt(self, running: Sequence[tuple[JobSpec, Allocation]]) -> list[Seat]:
+        """In the partition they are on, even if it is another tenant's: walls have no doors."""
+        return [self._adopt(spec, physical) for spec, physical in running]
+
+    def _adopt(self, spec: JobSpec, physical: Allocation) -> Seat:
+        nodes = {part.node for part in physical.parts}
+        for domain, numbers in enumerate(self._numbers):
+            if nodes <= numbers.keys():
+                virtual = _renumbered(physical, numbers)
+                occupy(self._views[domain], virtual)
+                return Seat(domain, virtual)
+        raise UserError(f"{spec.name} runs on nodes of several partitions, or of none; stop it")
 
     def release(self, domain: int, allocation: Allocation, job: int) -> None:
         """Give it back to the partition."""
@@ -69,13 +85,10 @@ class Partitions:
         """Free its amounts in the view."""
         self._views[domain].release(allocation)
 
-    def resize(self, domain: int, allocation: Allocation, job: int) -> None:
+    def resize(self, domain: int, allocation: Allocation, job: int) -> Sequence[int]:
         """Take its new amounts in the view."""
         occupy(self._views[domain], allocation)
-
-    def virtual(self, domain: int, allocation: Allocation) -> Allocation:
-        """Physical nodes in the numbers of the partition."""
-        return _renumbered(allocation, self._numbers[domain])
+        return ()
 
     def hold(self, allocation: Allocation) -> None:
         """Occupy each part in the partition that owns its node."""
@@ -99,6 +112,19 @@ class Partitions:
         for view, index in self._owner(node):
             view.open(index)
 
+    def explain(self, job: Job, reason: Reason) -> Reason:
+        """A partition is a cluster like any other."""
+        return reason
+
+    def overview(self) -> Overview:
+        """Whole nodes per tenant, and nothing is lent."""
+        free = [view.idle for view in self._views]
+        estates = tuple(
+            Estate(name, view.gpus, view.gpus - idle, idle)
+            for name, view, idle in zip(self.domains, self._views, free, strict=True)
+        )
+        return Overview("partitions", 0.0, estates)
+
     def validate(self) -> None:
         """Check the views."""
         for view in self._views:
@@ -108,8 +134,10 @@ class Partitions:
         """Who holds what says it all."""
         return None
 
-    def restore(self, state: Any) -> None:
-        """Nothing to take back."""
+    def restore(self, state: Any, held: Sequence[Held]) -> None:
+        """Occupy what jobs hold."""
+        for each in held:
+            occupy(self._views[each.domain], each.virtual)
 
     def _owner(self, node: int) -> list[tuple[Cluster, int]]:
         pairs = zip(self._views, self._numbers, strict=True)

@@ -10,16 +10,20 @@ others' jobs spread over all nodes, a tenant can own 8 GPUs and find no node wit
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dovetail.core.holding import occupy
-from dovetail.core.protocols import Bound
+from dovetail.core.protocols import Bound, Held, Seat
 from dovetail.core.registry import nearest
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Cluster
 from dovetail.model.errors import UserError
-from dovetail.model.job import JobSpec
+from dovetail.model.job import Job, JobSpec
+from dovetail.model.plan import Reason
+from dovetail.model.tenants import Overview
+from dovetail.tenancy.contracts import LENT
+from dovetail.tenancy.paths import listed
+from dovetail.tenancy.standing import Number, Taken, overview, worded
 
 HALF_LIFE = 7 * 86400.0
 """Seconds after which past use counts half."""
@@ -40,42 +44,33 @@ class Limited(Cluster):
             self.idle = shown
 
 
-@dataclass
-class Held:
-    """What a job holds, and whether it is within its tenant's number."""
-
-    domain: int
-    allocation: Allocation
-    borrowed: bool
-
-
 class Shares:
     """GPUs per tenant, by number."""
 
     whole = False
+    lends = False
 
     def __init__(self, cluster: Cluster, gpus: Mapping[str, int]) -> None:
-        self.domains: Sequence[str] = tuple(gpus)
+        self.domains: Sequence[str] = (*gpus, LENT)
         self.touched: set[int] = set()
-        self._index = {name: index for index, name in enumerate(self.domains)}
+        self._index = {name: index for index, name in enumerate(gpus)}
+        self._lent = len(self._index)
         self._check(cluster, gpus)
         #: thousandths of GPUs: owned, in use within that, and use over time
-        self._own = [1000 * number for number in gpus.values()]
+        self._own = [*(1000 * number for number in gpus.values()), 0]
         self._used = [0] * len(self._own)
         self._served = [0.0] * len(self._own)
         self._counted = 0.0
         #: each domain with the domains it counts for: itself and its groups
-        self._counts_for = [self._groups(name) for name in self.domains]
+        self._counts_for = [*(self._groups(name) for name in gpus), [self._lent]]
         capabilities = {pool.type: pool.capabilities for pool in cluster.pools}
         self._all = Cluster(cluster.nodes, capabilities)
         self._views = [Limited(cluster.nodes, capabilities) for _ in self._own]
-        self._held: dict[int, Held] = {}
+        self._held: dict[int, Taken] = {}
         #: jobs that had to go and have not been told yet
         self._evicted: set[int] = set()
         #: domains that wanted to reclaim more than is theirs, with what was left to them then
         self._modest: dict[int, int] = {}
-        #: jobs that cannot be stopped and come back
-        self._fixed: set[int] = set()
         self._show()
 
     def _check(self, cluster: Cluster, gpus: Mapping[str, int]) -> None:
@@ -93,14 +88,9 @@ class Shares:
 
     def domain(self, spec: JobSpec) -> int | str:
         """The tenant's own, by the longest path that is listed."""
-        if not spec.resumable:
-            self._fixed.add(spec.id)
-        path = spec.tenant
-        while path and path not in self._index:
-            path = path.rpartition("/")[0]
-        if path in self._index:
+        if path := listed(spec.tenant, self._index):
             return self._index[path]
-        return f"no tenant is called {spec.tenant!r}{nearest(spec.tenant, list(self.domains))}"
+        return f"no tenant is called {spec.tenant!r}{nearest(spec.tenant, list(self._index))}"
 
     def turns(self, domains: list[int], now: float) -> Sequence[int]:
         """Least use over time first, against what a tenant owns."""
@@ -124,29 +114,86 @@ class Shares:
     # ---- binding -----------------------------------------------------------------------------
 
     def bind(
-        self, domain: int, allocation: Allocation, job: int, at: Allocation | None = None
+        self, domain: int, allocation: Allocation, spec: JobSpec, at: Allocation | None = None
     ) -> Bound | str:
         """Views speak of the same nodes; those who borrowed what is needed must go."""
         borrowed = allocation.milli_gpus > self.left(domain)
-        if borrowed and job in self._fixed:
+        if borrowed and not spec.resumable:
             return "it cannot be stopped and come back, so it may not borrow"
-        victims = [
-            number
-            for number, held in self._held.items()
-            if held.borrowed and held.domain != domain and _overlap(held.allocation, allocation)
-        ]
+        victims = self._victims(domain, allocation)
+        if victims is None:
+            return "CPU or memory there is in use by those who are within their number"
         if borrowed and victims:
             return self._decline(domain)
         for victim in victims:
             self._drop(victim)
             self._evicted.add(victim)
-        self._all.take(allocation, closed_too=True)
-        self._held[job] = Held(domain, allocation, borrowed)
-        if not borrowed:
-            for counted in self._counts_for[domain]:
-                self._used[counted] += allocation.milli_gpus
+            # It may have had more than is needed: everybody can have the rest.
+            self.touched.update(range(len(self.domains)))
+        self._take(spec.id, Taken(domain, allocation, borrowed))
         self._show()
         return Bound(allocation, tuple(victims))
+
+    def _victims(self, domain: int, wanted: Allocation) -> list[int] | None:
+        """Who borrowed what is needed there; None: others need not go for it."""
+        borrowers = {
+            job: held for job, held in self._held.items() if held.borrowed and held.domain != domain
+        }
+        found = [job for job, held in borrowers.items() if _overlap(held.allocation, wanted)]
+        lacking = self._lacking(wanted, [borrowers[job].allocation for job in found])
+        while lacking is not None:
+            beside = [
+                job
+                for job, held in borrowers.items()
+                if job not in found and any(part.node == lacking for part in held.allocation.parts)
+            ]
+            if not beside:
+                return None
+            found.append(beside[-1])
+            lacking = self._lacking(wanted, [borrowers[job].allocation for job in found])
+        return found
+
+    def _lacking(self, wanted: Allocation, leaving: Sequence[Allocation]) -> int | None:
+        """The first node without the CPU or memory that is wanted there, once these are gone."""
+        if not self._all.limited:
+            return None
+        left: dict[int, list[int]] = {}
+        for sign, allocation in [(-1, wanted), *((1, each) for each in leaving)]:
+            for part in allocation.parts:
+                amounts = left.setdefault(
+                    part.node, [self._all.cpu[part.node], self._all.memory[part.node]]
+                )
+                amounts[0] += sign * part.cpu
+                amounts[1] += sign * part.memory
+        for part in wanted.parts:
+            cpu, memory = left[part.node]
+            if (part.cpu and self._all.limits_cpu and cpu < 0) or (
+                part.memory and self._all.limits_memory and memory < 0
+            ):
+                return part.node
+        return None
+
+    def _take(self, job: int, use: Taken) -> None:
+        occupy(self._all, use.allocation)
+        self._held[job] = use
+        if not use.borrowed:
+            self._charge(use, 1)
+
+    def _charge(self, use: Taken, sign: int) -> None:
+        for counted in self._counts_for[use.domain]:
+            self._used[counted] += sign * use.allocation.milli_gpus
+
+    def adopt(self, running: Sequence[tuple[JobSpec, Allocation]]) -> list[Seat]:
+        """Views speak of the same nodes; higher priorities are first to be within their number."""
+        seats: dict[int, Seat] = {}
+        for spec, physical in sorted(running, key=lambda each: -each[0].priority):
+            home = self.domain(spec)
+            domain = self._lent if isinstance(home, str) else home
+            borrowed = physical.milli_gpus > self.left(domain)
+            self._take(spec.id, Taken(domain, physical, borrowed))
+            seats[spec.id] = Seat(domain, physical)
+        self._show()
+        return [seats[spec.id] for spec, _ in running]
 
     def _decline(self, domain: int) -> str:
         """Only who stays within its number reclaims: ask again with what is idle in fact."""
@@ -172,18 +219,15 @@ class Shares:
         held = self._held.pop(job)
         self._all.release(held.allocation)
         if not held.borrowed:
-            for counted in self._counts_for[held.domain]:
-                self._used[counted] -= held.allocation.milli_gpus
+            self._charge(held, -1)
             self._promote()
 
     def _promote(self) -> None:
         """Who borrowed first is first to be within its number."""
         for held in self._held.values():
-            milli = held.allocation.milli_gpus
-            if held.borrowed and milli <= self.left(held.domain):
+            if held.borrowed and held.allocation.milli_gpus <= self.left(held.domain):
                 held.borrowed = False
-                for counted in self._counts_for[held.domain]:
-                    self._used[counted] += milli
+                self._charge(held, 1)
 
     def _show(self) -> None:
         """Bring all views up to date."""
@@ -217,21 +261,30 @@ class Shares:
         """Free its amounts everywhere."""
         self._all.release(allocation)
 
-    def resize(self, domain: int, allocation: Allocation, job: int) -> None:
+    def resize(self, domain: int, allocation: Allocation, job: int) -> Sequence[int]:
         """Take its new amounts everywhere."""
         occupy(self._all, allocation)
         self._held[job].allocation = allocation
         self._show()
+        return ()
 
-    def virtual(self, domain: int, allocation: Allocation) -> Allocation:
-        """Views speak of the same nodes."""
-        return allocation
+    def explain(self, job: Job, reason: Reason) -> Reason:
+        """Whose number is used up."""
+        name, asked = self.domains[job.home], job.spec.request.milli_gpus
+        others = [n for n, held in self._held.items() if held.domain != job.home]
+        return worded(reason, name, asked, max(self.left(job.home), 0), job.spec.resumable, others)
+
+    def overview(self) -> Overview:
+        """All tenants with their numbers, and all GPUs with who is on them."""
+        pairs = enumerate(zip(self._index, self._own, self._used, strict=False))
+        numbers = [Number(*each, top=len(self._counts_for[at]) == 1) for at, each in pairs]
+        return overview(self._all, numbers, self._held)
 
     # ---- hardware ----------------------------------------------------------------------------
 
     def hold(self, allocation: Allocation) -> None:
         """Others occupy something."""
-        self._all.take(allocation, closed_too=True)
+        occupy(self._all, allocation)
         self._show()
 
     def free(self, allocation: Allocation) -> None:
@@ -263,13 +316,22 @@ class Shares:
             view.validate()
 
     def snapshot(self) -> Any:
-        """Use over time."""
-        return {"served": list(self._served), "counted": self._counted}
+        """Use over time, and who borrows, in the order they came."""
+        return {
+            "served": list(self._served),
+            "counted": self._counted,
+            "held": [[job, held.borrowed] for job, held in self._held.items()],
+            "modest": [list(each) for each in self._modest.items()],
+        }
 
-    def restore(self, state: Any) -> None:
-        """Use over time, as it was."""
-        if state is not None:
-            self._served, self._counted = list(state["served"]), state["counted"]
+    def restore(self, state: Any, held: Sequence[Held]) -> None:
+        """As it was."""
+        self._served, self._counted = list(state["served"]), state["counted"]
+        self._modest = dict(state["modest"])
+        known = {each.spec.id: each for each in held}
+        for job, borrowed in state["held"]:
+            self._take(job, Taken(known[job].domain, known[job].virtual, borrowed))
+        self._show()
 
 
 def _overlap(one: Allocation, other: Allocation) -> bool:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core.protocols import Bound
+from dovetail.core.protocols import Bound, Held, Seat
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Cluster
-from dovetail.model.job import JobSpec
+from dovetail.model.job import Job, JobSpec
+from dovetail.model.plan import Reason
+from dovetail.model.tenants import Overview
 
 
 class Whole:
     """No tenancy: all jobs share one queue and all nodes."""
 
     whole = True
+    lends = False
     domains: Sequence[str] = ("",)
 
     def __init__(self, cluster: Cluster) -> None:
@@ -34,10 +37,14 @@ class Whole:
         return self._cluster
 
     def bind(
-        self, domain: int, allocation: Allocation, job: int, at: Allocation | None = None
+        self, domain: int, allocation: Allocation, spec: JobSpec, at: Allocation | None = None
     ) -> Bound | str:
         """Already physical."""
         return Bound(allocation)
+
+    def adopt(self, running: Sequence[tuple[JobSpec, Allocation]]) -> list[Seat]:
+        """Already at home."""
+        return [Seat(0, physical) for _, physical in running]
 
     def release(self, domain: int, allocation: Allocation, job: int) -> None:
         """Nothing beyond the physical cluster to keep."""
@@ -45,12 +52,9 @@ class Whole:
     def loosen(self, domain: int, allocation: Allocation, job: int) -> None:
         """Nothing beyond the physical cluster to keep."""
 
-    def resize(self, domain: int, allocation: Allocation, job: int) -> None:
+    def resize(self, domain: int, allocation: Allocation, job: int) -> Sequence[int]:
         """Nothing beyond the physical cluster to keep."""
-
-    def virtual(self, domain: int, allocation: Allocation) -> Allocation:
-        """Views speak of the same nodes."""
-        return allocation
+        return ()
 
     def hold(self, allocation: Allocation) -> None:
         """Nothing beyond the physical cluster to keep."""
@@ -64,6 +68,14 @@ class Whole:
     def open(self, node: int) -> None:
         """Nothing beyond the physical cluster to keep."""
 
+    def explain(self, job: Job, reason: Reason) -> Reason:
+        """Nothing is anybody's."""
+        return reason
+
+    def overview(self) -> Overview:
+        """There are no tenants."""
+        return Overview()
+
     def validate(self) -> None:
         """The cluster is checked with the books."""
 
@@ -71,5 +83,5 @@ class Whole:
         """Who holds what says it all."""
         return None
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Any, held: Sequence[Held]) -> None:
         """Nothing to take back."""

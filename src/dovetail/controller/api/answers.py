@@ -10,12 +10,12 @@ from fastapi import APIRouter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from dovetail.controller import reading
-from dovetail.controller.api.explained import parts_of
 from dovetail.controller.api.jobs import Reference, shown, single
 from dovetail.controller.api.people import Anyone
 from dovetail.controller.api.refusing import Refused
-from dovetail.controller.api.service import Served
+from dovetail.controller.api.service import Served, Service, parts_of
 from dovetail.controller.api.tasks import Name
+from dovetail.controller.api.tenants import Owners
 from dovetail.controller.past import past
 from dovetail.controller.why import why as reasons
 from dovetail.model.live import Estimate
@@ -44,6 +44,7 @@ class Asked(BaseModel):
         Field(max_length=1000),
     ] = Field(default_factory=dict)
     speed: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 1.0
+    tenants: Owners | None = None
     since: Annotated[float, Field(ge=0, lt=2**40, allow_inf_nan=False)] = 0.0
 
 
@@ -78,7 +79,16 @@ async def when(reference: Reference, person: Anyone, service: Served) -> Estimat
 @router.post("/what-if")
 async def what_if(asked: Asked, person: Anyone, service: Served) -> Comparison:
     """This controller's own past, replayed as it was and as asked."""
-    question = Question(asked.policy, asked.gpus, asked.quotas, asked.speed, asked.since)
+    question = Question(
+        asked.policy, asked.gpus, asked.quotas, asked.speed, _owners(asked, service), asked.since
+    )
     async with service.looking_ahead:
         found = await past(service.controller, parts_of(service), asked.since)
         return await asyncio.to_thread(found.answer, question)
+
+
+def _owners(asked: Asked, service: Service) -> str | None:
+    if asked.tenants is None:
+        return None
+    found = asked.tenants.read(parts_of(service))
+    return "" if found is None else found.written()

@@ -21,6 +21,7 @@ from dovetail.controller.api import (
     review,
     series,
     shadow,
+    tenants,
 )
 from dovetail.controller.api.door import Door
 from dovetail.controller.api.people import Doorkeeper
@@ -74,6 +75,7 @@ def make_app(service: Service, keeper: Doorkeeper) -> FastAPI:
         foreseeing,
         shadow,
         review,
+        tenants,
     ):
         app.include_router(module.router, prefix=f"/{VERSION}", responses=SAID)  # type: ignore[arg-type]
     app.add_exception_handler(Refused, _refused)

@@ -12,11 +12,12 @@ from dovetail import __version__
 from dovetail.controller import reading
 from dovetail.controller.api.history import Since
 from dovetail.controller.api.people import Admin, Anyone
-from dovetail.controller.api.service import Served
+from dovetail.controller.api.service import Served, parts_of
 from dovetail.controller.commands import Drain, Undrain
 from dovetail.controller.usage import usage_by_user
 from dovetail.model.cluster import VIRTUAL
 from dovetail.model.live import About, Machine, Usage
+from dovetail.tenancy.kinds import read_tenants
 
 LONGEST = 45.0
 """Seconds jobs have to end before the controller does."""
@@ -43,6 +44,7 @@ async def about(person: Anyone, service: Served) -> About:
     """What answers here, and who you are to it."""
     controller = service.controller
     engine = controller.executor
+    owned = read_tenants(parts_of(service).tenancy)
     return About(
         __version__,
         service.policy,
@@ -52,6 +54,8 @@ async def about(person: Anyone, service: Served) -> About:
         controller.scheduler.running,
         person.name,
         str(person.role),
+        service.shadow.policy if service.shadow is not None else "",
+        owned.kind if owned is not None else "",
     )
 
 

@@ -8,10 +8,9 @@ from fastapi import APIRouter
 
 from dovetail.controller.api.jobs import Reference
 from dovetail.controller.api.people import Anyone
-from dovetail.controller.api.service import Served, Service
-from dovetail.controller.explaining import curve, rules
+from dovetail.controller.api.service import Served, Service, parts_of
+from dovetail.controller.explaining import curve, poorest, rules
 from dovetail.controller.finding import resolve
-from dovetail.controller.parts import Parts, read_parts
 from dovetail.model.explained import Curve, Rules
 from dovetail.model.profile import Profile
 from dovetail.profiles import catalogue
@@ -40,17 +39,8 @@ def _drawn(service: Service, known: Profile, number: int) -> Curve:
     scheduler = service.controller.scheduler
     job = scheduler.jobs.get(number)
     held = job.allocation if job is not None else None
-    parts = [part for part in held.parts if part.devices] if held is not None else []
-    if not parts:
+    share = poorest(held, scheduler.cluster.nodes) if held is not None else None
+    if share is None:
         return curve(known, scheduler.cluster.nodes[0].type, known.reference[1])
-    poorest = min(parts, key=lambda part: part.cpu / part.devices.bit_count())
-    gpus, kind = poorest.devices.bit_count(), scheduler.cluster.nodes[poorest.node].type
-    cores, memory = poorest.cpu / (1000 * gpus), poorest.memory / (1024 * gpus)
-    drawn = curve(known, kind, memory)
-    return replace(drawn, granted=cores, speed=known.rate(cores, memory, kind))
-
-
-def parts_of(service: Service) -> Parts:
-    """What decides, as it is on record."""
-    written = service.controller.journal.store.noted("parts")
-    return read_parts(written) if written is not None else Parts(service.policy)
+    drawn = curve(known, share.kind, share.memory)
+    return replace(drawn, granted=share.cores, speed=known.rate(*share))

@@ -22,7 +22,8 @@ from dovetail.controller.api.service import Served, Service
 from dovetail.controller.api.streaming import Streaming
 from dovetail.controller.journal import Entry
 
-MOST_LISTENERS = 200
+MOST_LISTENERS, MOST_EACH = 200, 20
+"""Pages that listen at one time, and those of one person: nobody keeps all others out."""
 MOST_BEHIND = 256
 """Messages a listener may be behind."""
 HEARTBEAT = 15.0
@@ -35,7 +36,8 @@ router = APIRouter(tags=["screens"])
 class Listener:
     """Somebody who listens, and what they have not been sent yet."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.queue: deque[bytes] = deque()
         self.lost = False
 
@@ -62,6 +64,16 @@ class Feed:
         self.listeners: set[Listener] = set()
         #: turns so far: whoever loads everything knows which changes are in it
         self.sequence = 0
+
+    def admit(self, name: str) -> Listener:
+        """One more who listens from now on, unless the house is full."""
+        if sum(each.name == name for each in self.listeners) >= MOST_EACH:
+            raise _full(f"{MOST_EACH} pages of {name} listen already; close one of them")
+        if len(self.listeners) >= MOST_LISTENERS:
+            raise _full(f"{MOST_LISTENERS} pages listen already; try again when one was closed")
+        listener = Listener(name)
+        self.listeners.add(listener)
+        return listener
 
     def written(self, entry: Entry) -> None:
         """Tell everybody what a turn changed."""
@@ -126,12 +138,8 @@ Feeding = Annotated[Feed, Depends(_feed)]
 @router.get("/events", response_class=Response)
 async def events(person: Anyone, request: Request, feed: Feeding) -> Response:
     """Server-sent events: `changes` after decisions, `sample` every few seconds."""
-    if len(feed.listeners) >= MOST_LISTENERS:
-        raise Refused(429, f"{MOST_LISTENERS} listen already; close a page that nobody looks at")
-    listener = Listener()
     # From here on: what changes before the first byte is sent must not be missed.
-    feed.listeners.add(listener)
-    return Streaming(feed.stream(request, listener))
+    return Streaming(feed.stream(request, feed.admit(person.name)))
 
 
 @router.get("/board", response_class=Response)
@@ -156,6 +164,10 @@ async def reasons(
         reading.describe(controller, number) for number in numbers if number in controller.roster
     ]
     return {job.id: shown(job, person).reason for job in alive}
+
+
+def _full(sentence: str) -> Refused:
+    return Refused(429, sentence, again=round(HEARTBEAT))
 
 
 def _message(kind: str, value: Any) -> bytes:

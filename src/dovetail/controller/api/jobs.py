@@ -10,9 +10,10 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from dovetail.controller import hiding, reading
-from dovetail.controller.api.people import Active, Anyone, Person, account, groups_of
+from dovetail.controller.api.belonging import Asker, belonging
+from dovetail.controller.api.people import Active, Anyone, Person, Role, account, groups_of
 from dovetail.controller.api.refusing import Refused
-from dovetail.controller.api.service import Served, Service
+from dovetail.controller.api.service import Served, Service, parts_of
 from dovetail.controller.api.tasks import Task, is_array, submissions
 from dovetail.controller.commands import (
     Accepted,
@@ -27,7 +28,9 @@ from dovetail.controller.finding import Filter, resolve
 from dovetail.controller.forecast import Forecasting
 from dovetail.controller.logs import piece
 from dovetail.controller.submission import Submission
-from dovetail.model.live import Description, Detail, Forecast, Page, Piece, Receipt, Told
+from dovetail.controller.timeline import timeline
+from dovetail.model import amounts
+from dovetail.model.live import Description, Detail, Forecast, Page, Piece, Receipt, Stretch, Told
 
 MOST_TASKS = 10_000
 MOST_SHOWN = 500
@@ -85,13 +88,21 @@ async def preview(task: Task, person: Active, service: Served) -> Forecast:
 
 def _submissions(task: Task, person: Person, service: Service) -> list[Submission]:
     run_as = account(person.name) if service.as_owner and person.name != "root" else None
-    mine = groups_of(person.name) if service.groups else frozenset()
-    tenant = next((group for group in service.groups if group in mine), "")
+    tenant, priority = _standing(task, person, service)
     after = [job for named in task.after for job in resolve(service.controller, str(named))]
     made = submissions(task, person.name, run_as)
     if len(after) * len(made) > MOST_WAITS:
         raise Refused(422, f"{len(made):,} jobs that wait for {len(after):,} others are too many")
-    return [replace(each, tenant=tenant, after=tuple(after)) for each in made]
+    return [replace(each, tenant=tenant, priority=priority, after=tuple(after)) for each in made]
+
+
+def _standing(task: Task, person: Person, service: Service) -> tuple[str, float]:
+    """For which tenant a task counts, and with which priority."""
+    there = belonging(parts_of(service))
+    priority = there.priority(task.borrow, amounts.priority(task.priority), task.resumable)
+    mine = groups_of(person.name) if there.contracts else frozenset()
+    asker = Asker(person.name, mine, person.role is Role.ADMIN)
+    return there.tenant(asker, task.tenant, priority < 0), priority
 
 
 def _check_room(coming: int, person: Person, service: Service) -> None:
@@ -177,6 +188,12 @@ async def members(
     """The jobs of an array, in order; of a job, itself."""
     found = [job for job in resolve(service.controller, reference) if job > after][:limit]
     return [shown(job, person) for job in reading.described(service.controller, found)]
+
+
+@router.get("/{reference}/timeline")
+async def times(reference: Reference, person: Anyone, service: Served) -> tuple[Stretch, ...]:
+    """Its states and what it held, from submission on; a resize is a stretch of its own."""
+    return timeline(service.controller, single(reference, service))
 
 
 @router.get("/{reference}/log")

@@ -7,7 +7,7 @@ else here it needs a token, which Prometheus can send.
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
@@ -22,8 +22,10 @@ from dovetail.controller.api.service import Service
 from dovetail.controller.journal import Entry
 from dovetail.controller.measuring import Sampler
 from dovetail.controller.roster import OVER
+from dovetail.controller.tenants import tenants
 from dovetail.model.event import Event, Started
 from dovetail.model.plan import Plan
+from dovetail.model.tenants import Tenant
 
 router = APIRouter(tags=["screens"])
 
@@ -88,6 +90,7 @@ class Meters(Collector):
         """How things stand."""
         yield from self._queue()
         yield from self._machines()
+        yield from self._tenants()
         yield from self._measured()
 
     def _queue(self) -> Iterable[Metric]:
@@ -119,6 +122,23 @@ class Meters(Collector):
         for state in ("open", "draining", "down"):
             nodes.add_metric([state], states[state])
         yield nodes
+
+    def _tenants(self) -> Iterable[Metric]:
+        """What tenants own, where there are some."""
+        found = tenants(self._service.controller, None).tenants
+        figures: dict[str, tuple[str, Callable[[Tenant], float]]] = {
+            "gpus": ("GPUs a tenant owns.", lambda each: each.gpus),
+            "gpus_used": ("GPUs of its own that its jobs hold.", lambda each: each.used),
+            "gpus_lent": ("GPUs of its own that others' jobs hold.", lambda each: each.lent),
+            "gpus_bad": ("GPUs of its own that are out of service.", lambda each: each.bad),
+            "gpus_borrowed": ("GPUs of others that its jobs hold.", lambda each: each.borrowed),
+            "jobs_waiting": ("Jobs of a tenant that wait.", lambda each: each.waiting),
+        }
+        for name, (about, value) in figures.items() if found else ():
+            family = GaugeMetricFamily(f"dovetail_tenant_{name}", about, labels=["tenant"])
+            for each in found:
+                family.add_metric([each.name], value(each))
+            yield family
 
     def _measured(self) -> Iterable[Metric]:
         """The last sample, a few seconds old; what nobody measures is left out."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from dovetail.controller.api.explained import parts_of
 from dovetail.controller.api.history import Since
 from dovetail.controller.api.people import Anyone
-from dovetail.controller.api.service import Served
+from dovetail.controller.api.service import Served, parts_of
 from dovetail.controller.reviewing import reviewed
 from dovetail.model.review import Review
 

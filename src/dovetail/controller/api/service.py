@@ -16,6 +16,7 @@ from dovetail.controller.commands import Cancel, Drain, Undrain
 from dovetail.controller.estimating import Estimating
 from dovetail.controller.journal import Entry
 from dovetail.controller.loop import Controller
+from dovetail.controller.parts import Parts
 from dovetail.controller.shadowing import Shadow
 from dovetail.controller.tokens import Tokens
 from dovetail.model.event import Event
@@ -64,8 +65,6 @@ class Service:
     limits: Limits = field(default_factory=Limits)
     #: do jobs run as the people who submit them?
     as_owner: bool = False
-    #: groups that have a quota: the first one somebody is in is where their jobs count
-    groups: tuple[str, ...] = ()
     bell: Bell = field(default_factory=Bell)
     #: looking ahead is work: one question at a time
     looking_ahead: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -136,6 +135,11 @@ class Service:
     def wall(self) -> float:
         """The time people read."""
         return self.controller.time.wall()
+
+
+def parts_of(service: Service) -> Parts:
+    """What decides, as it is on record."""
+    return service.controller.parts or Parts(service.policy)
 
 
 def _service(request: Request) -> Service:

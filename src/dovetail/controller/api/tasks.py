@@ -25,6 +25,9 @@ WORDS = 4096
 TEXT = 128 * 1024 - 1
 """Bytes that the kernel takes as one argument."""
 
+LONGEST_GRACE = 3600.0
+"""Seconds."""
+
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
@@ -56,6 +59,14 @@ def _line(text: str) -> str:
     if not text.isprintable():
         raise ValueError("a name is one line of printable text")
     return text
+
+
+def _grace(given: float | str) -> float:
+    """Seconds; none is an answer, too."""
+    seconds = 0.0 if given in (0, "0") else amounts.duration(given)
+    if seconds > LONGEST_GRACE:
+        raise UserError(f"a grace of {given}: a job has an hour to stop at most")
+    return seconds
 
 
 def _variables(values: Mapping[str, str]) -> Mapping[str, str]:
@@ -92,6 +103,8 @@ class Task(BaseModel):
     gpu_memory: Memory = Field(None, description="MiB on each GPU that must be free.")
     gpu_type: Name = ""
     priority: Priority = 0.0
+    tenant: Name = Field("", description="Whose job it is, where there are tenants.")
+    borrow: bool = Field(False, description="Run it on what owners leave idle, until they want it.")
     deadline: Duration | None = Field(None, description="From submission.")
     time_limit: Duration | None = Field(None, description="Of running; then it is ended.")
     estimate: Duration | None = Field(None, description="How long its owner thinks it takes.")
@@ -106,7 +119,9 @@ class Task(BaseModel):
     model: Name = Field("", description="Key of its sensitivity profile.")
     group: Name = Field("", description="Jobs of one group are expected to be alike.")
     resumable: bool = Field(False, description="It can checkpoint and come back.")
-    grace: Annotated[Number, Field(ge=0, le=3600)] = 30.0
+    grace: Annotated[Number | Text, _checked(_grace)] = Field(
+        30.0, description="To save in, once it is asked to stop."
+    )
     on_reboot: Literal["requeue", "fail"] = "requeue"
     held: bool = False
     array: Id | Name | None = Field(
@@ -164,7 +179,7 @@ def _submission(task: Task, owner: str, run_as: tuple[int, int] | None) -> Submi
         group=task.group or task.name,
         resumable=task.resumable,
         retries=task.retries,
-        grace=task.grace,
+        grace=_grace(task.grace),
         run_as=run_as,
         held=task.held,
         after_any=task.after_any,

@@ -201,6 +201,14 @@ def unbind(physical: Physical) -> None:
         cell = above.twin
 
 
+def hide(cell: Physical) -> None:
+    """Take a cell and everything in it from the tenant's."""
+    if cell.twin is not None:
+        part(cell)
+    for child in cell.children:
+        hide(child)
+
+
 def lend(leaf: Physical) -> None:
     """Who uses a device runs on there as if it was lent."""
     use(leaf, leaf.priority, -1)

@@ -1,7 +1,6 @@
 """Virtual clusters behind the core's interface: each tenant plans on the cells it owns.
 
-A tenant's view is a private cluster of its shape: a node for each machine it owns, and one for
-each smaller cell. Binding gives its devices hardware, which buddy allocation chooses; jobs that
+Binding gives the devices of a tenant's view hardware, which buddy allocation chooses; jobs that
 were lent it must go. One more domain, for all jobs of negative priority, sees the hardware itself,
 without what owners use. A cell owns its share of its machine's CPU and memory: owners have it
 while they use the cell, and what is lent of it goes with the devices.
@@ -9,32 +8,49 @@ while they use the cell, and what is lent of it goes with the devices.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
+from dovetail.core import releasing
 from dovetail.core.holding import occupy
-from dovetail.core.protocols import Bound
+from dovetail.core.protocols import Bound, Held, Seat
 from dovetail.core.registry import nearest
-from dovetail.model.allocation import Allocation, Part, allocation_of
-from dovetail.model.cluster import Capabilities, Cluster, Node
-from dovetail.model.job import JobSpec
-from dovetail.tenancy.cells import devices
-from dovetail.tenancy.cells.building import Estate
-from dovetail.tenancy.cells.cell import Physical, Virtual, leaves_of
-from dovetail.tenancy.cells.commands import Break, Repair
+from dovetail.model.allocation import Allocation
+from dovetail.model.cluster import Cluster
+from dovetail.model.errors import OverCommitted
+from dovetail.model.job import Job, JobSpec
+from dovetail.model.plan import Reason
+from dovetail.model.tenants import Overview
+from dovetail.tenancy.cells import reasons, storing
+from dovetail.tenancy.cells.adopting import adopt
+from dovetail.tenancy.cells.atlas import Atlas
+from dovetail.tenancy.cells.cell import Physical, Virtual
+from dovetail.tenancy.cells.commands import Break, Lend, Occupy, Repair, Vacate
 from dovetail.tenancy.cells.layout import Layout
-from dovetail.tenancy.cells.packing import Packing
+from dovetail.tenancy.cells.lending import Lending
+from dovetail.tenancy.cells.mapping import hardware_for
+from dovetail.tenancy.cells.overview import overview
 from dovetail.tenancy.cells.state import Cells
+from dovetail.tenancy.contracts import LENT
+from dovetail.tenancy.paths import listed
 
-LENT = "lent"
-"""The domain of jobs that run on what owners leave idle."""
-NO_HARDWARE = "healthy hardware for the tenant's cells is in use or kept for others"
+GPULESS = "what tenants own are GPUs: a job without any runs on what is lent, so it must resume"
+
+
+class Holding(NamedTuple):
+    """What a job holds, in the terms of its view and in fact."""
+
+    domain: int
+    allocation: Allocation
+    on: list[Physical]
+    at: Allocation
 
 
 class VirtualClusters:
     """Tenants with cells, and lending between them."""
 
     whole = False
+    lends = True
 
     def __init__(self, cluster: Cluster, layout: Layout) -> None:
         self.cells = Cells(layout)
@@ -44,54 +60,20 @@ class VirtualClusters:
         self.touched: set[int] = set()
         self._index = {name: index for index, name in enumerate(self.domains)}
         self._lent = len(self.domains) - 1
-        self._node = {node.name: index for index, node in enumerate(cluster.nodes)}
-        self._views: list[Cluster] = []
-        #: by domain and node of its view: the devices there
-        self._leaves: list[list[list[Virtual]]] = []
-        capabilities = {pool.type: pool.capabilities for pool in cluster.pools}
-        for estate in self.cells.forest.estates.values():
-            self._add_view(estate, capabilities)
-        self._views.append(Cluster(cluster.nodes, capabilities))
-        self._hardware = self._index_hardware()
+        self._atlas = Atlas(cluster, self.cells.forest)
+        self.lending = Lending(cluster)
+        self._views = [*self._atlas.views, self.lending.view]
         #: by device: the jobs on it, with what each of them holds and where
         self._on: dict[Physical, list[int]] = {}
-        self._held: dict[int, tuple[int, Allocation, list[Physical]]] = {}
+        self._held: dict[int, Holding] = {}
         #: jobs that had to go and have not been told yet
         self._evicted: set[int] = set()
-        #: nodes on which others than us hold something
+        #: nodes on which others than us hold devices, with how many times
         self._foreign: dict[int, int] = {}
-
-    def _add_view(self, estate: Estate, capabilities: dict[str, Capabilities]) -> None:
-        machines = {
-            cell.address: cell
-            for levels in [*estate.full.values(), *estate.pinned.values()]
-            for cell in Packing(levels, False).machines
-        }
-        view = Cluster([self._machine(cell) for cell in machines.values()], capabilities)
-        self._views.append(view)
-        self._leaves.append([list(leaves_of(machines[node.name])) for node in view.nodes])
-
-    def _machine(self, cell: Virtual) -> Node:
-        """A virtual machine as its planner sees it, with its share of a machine of the chain."""
-        levels = self.cells.forest.physical[cell.chain.name]
-        twin = self.cluster.nodes[self._node[levels[1][0].nodes[0]]]
-        share = cell.leaves
-        return Node(
-            cell.address,
-            cell.leaves,
-            None if twin.cpu is None else twin.cpu // twin.gpus * share,
-            None if twin.memory is None else twin.memory // twin.gpus * share,
-            twin.type,
-            twin.gpu_memory,
-            (cell.root.address,) if cell.root.level > cell.chain.node else (),
-        )
-
-    def _index_hardware(self) -> list[dict[int, Physical]]:
-        found: list[dict[int, Physical]] = [{} for _ in self.cluster.nodes]
-        for levels in self.cells.forest.physical.values():
-            for leaf in levels[1]:
-                found[self._node[leaf.nodes[0]]][leaf.devices[0]] = leaf
-        return found
+        #: domains for whose devices there was no hardware
+        self._refused: set[int] = set()
+        #: nodes that take nothing new, and why
+        self._closed: dict[int, str] = {}
 
     # ---- whose it is -------------------------------------------------------------------------
 
@@ -99,10 +81,10 @@ class VirtualClusters:
         """The tenant's own, by the longest path that has one; what is lent for low priorities."""
         if spec.priority < 0:
             return self._lent if spec.resumable else "what is lent is taken back: it must resume"
-        path = spec.tenant
-        while path and path not in self._index:
-            path = path.rpartition("/")[0]
-        if path in self._index and path != LENT:
+        if not _parts_have_gpus(spec):
+            return self._lent if spec.resumable else GPULESS
+        path = listed(spec.tenant, self._index)
+        if path and path != LENT:
             return self._index[path]
         hint = nearest(spec.tenant, list(self.domains[:-1]))
         return f"no tenant is called {spec.tenant!r}{hint}"
@@ -118,96 +100,105 @@ class VirtualClusters:
     # ---- binding -----------------------------------------------------------------------------
 
     def bind(
-        self, domain: int, allocation: Allocation, job: int, at: Allocation | None = None
+        self, domain: int, allocation: Allocation, spec: JobSpec, at: Allocation | None = None
     ) -> Bound | str:
         """Give devices of the view hardware; who was lent it must go."""
         if domain == self._lent:
-            self._views[domain].take(allocation, closed_too=True)
-            self._lend(job, allocation)
+            self.lending.view.take(allocation, closed_too=True)
+            self._lend(spec.id, allocation)
             return Bound(allocation)
-        mine = [leaf for part in allocation.parts for leaf in self._virtual_leaves(domain, part)]
+        mine = self._atlas.mine(domain, allocation)
+        places = self._places(mine, allocation, at)
+        if places is None:
+            self._refused.add(domain)
+            return reasons.NO_HARDWARE
+        on = [places[leaf] for leaf in mine]
+        physical = at or self._atlas.physical(allocation, on)
+        self._views[domain].take(allocation, closed_too=True)
+        fresh = [leaf for leaf in mine if leaf.charged is None]
+        victims = self._make_room([places[leaf] for leaf in fresh], physical)
+        pairs = ((leaf.address, places[leaf]) for leaf in fresh)
+        devices = tuple((mine, leaf.nodes[0], leaf.devices[0]) for mine, leaf in pairs)
+        self.cells.apply(Occupy(self.domains[domain], devices))
+        self._note(domain, spec.id, allocation, on, physical)
+        self._look_at_health()
+        return Bound(physical, tuple(victims))
+
+    def _places(
+        self, mine: list[Virtual], wanted: Allocation, at: Allocation | None
+    ) -> dict[Virtual, Physical] | None:
+        """Hardware for devices of the view, on machines that have the amounts that go with it."""
         known = {leaf: leaf.charged.device for leaf in mine if leaf.charged is not None}
         new = [leaf for leaf in mine if leaf.charged is None]
-        fresh = devices.hardware_for(self.cells, new)
         if at is not None:
-            placed = dict(zip(mine, self._physical_leaves(at), strict=True))
-            fresh = {leaf: placed[leaf] for leaf in new}
-        if fresh is None:
-            return NO_HARDWARE
-        found = known | fresh
-        self._views[domain].take(allocation, closed_too=True)
-        victims = self._make_room(list(fresh.values()))
-        for virtual, leaf in fresh.items():
-            devices.occupy(self.cells, virtual, leaf)
-        self._note(domain, job, allocation, [found[leaf] for leaf in mine])
-        self._look_at_health()
-        return Bound(self._physical(allocation, [found[leaf] for leaf in mine]), tuple(victims))
+            only = frozenset(self._atlas.all_on(at))
+            fresh = hardware_for(self.cells.stocks, new, None, only)
+            return None if fresh is None else known | fresh
+        candidates: frozenset[str] | None = None
+        while True:
+            fresh = hardware_for(self.cells.stocks, new, candidates)
+            if fresh is None or not all(leaf.healthy for leaf in fresh.values()):
+                # What was bound meanwhile may have left only bad hardware to the tenant.
+                return None
+            found = known | fresh
+            physical = self._atlas.physical(wanted, [found[leaf] for leaf in mine])
+            lacking = self.lending.lacking(physical.parts)
+            if not lacking:
+                return found
+            # Others than us use it: the guarantee is as good as the hardware.
+            names = {self.cluster.nodes[node].name for node in lacking}
+            left = (candidates or self._atlas.nodes.keys()) - names
+            if left == candidates or not left:
+                return None
+            candidates = frozenset(left)
 
-    def _virtual_leaves(self, domain: int, part: Part) -> list[Virtual]:
-        leaves = self._leaves[domain][part.node]
-        return [leaves[device] for device in _bits(part.devices)]
+    def _used_by(self, domain: int, virtual: Allocation) -> list[Physical]:
+        """Where devices of a view that are in use are in fact."""
+        mine = self._atlas.mine(domain, virtual)
+        return [leaf.charged.device for leaf in mine if leaf.charged is not None]
 
-    def _physical_leaves(self, allocation: Allocation) -> Iterator[Physical]:
-        for part in allocation.parts:
-            for device in _bits(part.devices):
-                yield self._hardware[part.node][device]
-
-    def _physical(self, allocation: Allocation, leaves: list[Physical]) -> Allocation:
-        """Parts of a view as parts of machines; each part of a view is on one machine."""
-        parts, at = [], 0
-        for part in allocation.parts:
-            count = part.devices.bit_count()
-            own, at = leaves[at : at + count], at + count
-            mask = sum(1 << leaf.devices[0] for leaf in own)
-            parts.append(part._replace(node=self._node[own[0].nodes[0]], devices=mask))
-        return allocation._replace(parts=tuple(parts))
-
-    def _note(self, domain: int, job: int, allocation: Allocation, on: list[Physical]) -> None:
-        self._held[job] = (domain, allocation, on)
+    def _note(
+        self, domain: int, job: int, allocation: Allocation, on: list[Physical], at: Allocation
+    ) -> None:
+        self._held[job] = Holding(domain, allocation, on, at)
         for leaf in on:
             self._on.setdefault(leaf, []).append(job)
 
     def _lend(self, job: int, allocation: Allocation) -> None:
-        on = list(self._physical_leaves(allocation))
+        on = self._atlas.all_on(allocation)
         for leaf in on:
             if leaf.user is None:
-                devices.lend(self.cells, leaf, self.domains[0])
-        self._note(self._lent, job, allocation, on)
+                self.cells.apply(Lend(leaf.nodes[0], leaf.devices[0]))
+        self._note(self._lent, job, allocation, on, allocation)
 
-    def _make_room(self, wanted: list[Physical]) -> list[int]:
+    def _make_room(self, wanted: list[Physical], physical: Allocation) -> list[int]:
         """Take hardware from the lent view; returns the jobs that must leave for it."""
         victims = list(dict.fromkeys(job for leaf in wanted for job in self._on.get(leaf, ())))
         for job in victims:
             self._evict(job)
-        view = self._views[self._lent]
-        for part in self._parts(wanted):
-            while not view.has(part.node, part.cpu, part.memory):
-                # Somebody on the same machine was lent more than goes with its devices.
-                last = max(self._lent_on(part.node))
-                victims.append(last)
-                self._evict(last)
-            view.take(allocation_of((part,)), closed_too=True)
+        for node, mask in self._atlas.masks(wanted).items():
+            self.lending.take(node, mask)
+        self.lending.hold(physical.parts, 1)
+        return victims + self._settle_amounts(physical)
+
+    def _settle_amounts(self, physical: Allocation) -> list[int]:
+        """Who was lent what owners hold now must go, the latest first."""
+        victims = []
+        for node in dict.fromkeys(part.node for part in physical.parts):
+            while self.lending.overdrawn(node) and (lent := self._lent_on(node)):
+                victims.append(max(lent))
+                self._evict(victims[-1])
         return victims
 
     def _lent_on(self, node: int) -> list[int]:
-        jobs = [job for leaf in self._hardware[node].values() for job in self._on.get(leaf, ())]
-        return [job for job in jobs if self._held[job][0] == self._lent]
-
-    def _parts(self, leaves: list[Physical]) -> Iterator[Part]:
-        """Devices with the share of CPU and memory that they own, machine by machine."""
-        masks: dict[int, int] = {}
-        for leaf in leaves:
-            node = self._node[leaf.nodes[0]]
-            masks[node] = masks.get(node, 0) | 1 << leaf.devices[0]
-        for node, mask in masks.items():
-            machine, count = self.cluster.nodes[node], mask.bit_count()
-            cpu = (machine.cpu or 0) // machine.gpus * count
-            memory = (machine.memory or 0) // machine.gpus * count
-            yield Part(node, mask, cpu, memory)
+        return [
+            job
+            for job, held in self._held.items()
+            if held.domain == self._lent and any(part.node == node for part in held.at.parts)
+        ]
 
     def _evict(self, job: int) -> None:
-        domain, allocation, _ = self._held[job]
-        self._drop(domain, allocation, job)
+        self._drop(job)
         self._evicted.add(job)
 
     # ---- letting go --------------------------------------------------------------------------
@@ -217,13 +208,15 @@ class VirtualClusters:
         if job in self._evicted:
             self._evicted.discard(job)
             return
-        self._drop(domain, allocation, job)
+        self._drop(job)
         if domain != self._lent:
             self.touched.add(self._lent)
+        self.touched |= self._refused
+        self._refused.clear()
         self._look_at_health()
 
-    def _drop(self, domain: int, allocation: Allocation, job: int) -> None:
-        _, _, on = self._held.pop(job)
+    def _drop(self, job: int) -> None:
+        domain, allocation, on, at = self._held.pop(job)
         self._views[domain].release(allocation)
         left: list[Physical] = []
         for leaf in dict.fromkeys(on):
@@ -233,78 +226,137 @@ class VirtualClusters:
                 del self._on[leaf]
                 left.append(leaf)
         for leaf in left:
-            devices.vacate(self.cells, leaf)
+            self.cells.apply(Vacate(leaf.nodes[0], leaf.devices[0]))
         if domain != self._lent:
-            for part in self._parts(left):
-                self._views[self._lent].release(allocation_of((part,)))
+            for node, mask in self._atlas.masks(left).items():
+                self.lending.give_back(node, mask)
+            self.lending.hold(at.parts, -1)
 
     def loosen(self, domain: int, allocation: Allocation, job: int) -> None:
         """Free its amounts in the view."""
         self._views[domain].release(allocation)
 
-    def resize(self, domain: int, allocation: Allocation, job: int) -> None:
-        """Take its new amounts in the view."""
+    def resize(self, domain: int, allocation: Allocation, job: int) -> Sequence[int]:
+        """Take its new amounts in the view, and from those who were lent them."""
         occupy(self._views[domain], allocation)
-        self._held[job] = self._held[job][0], allocation, self._held[job][2]
-
-    def virtual(self, domain: int, allocation: Allocation) -> Allocation:
-        """Hardware that is bound, in the terms of its tenant's view."""
+        held = self._held[job]
+        at = releasing.on_same(held.allocation, held.at, allocation)
+        self._held[job] = held._replace(allocation=allocation, at=at)
         if domain == self._lent:
-            return allocation
-        places = {
-            leaf: (node, device)
-            for node, leaves in enumerate(self._leaves[domain])
-            for device, leaf in enumerate(leaves)
-        }
-        parts: list[Part] = []
-        for part in allocation.parts:
-            at: dict[int, int] = {}
-            for leaf in self._physical_leaves(allocation._replace(parts=(part,))):
-                assert leaf.twin is not None, f"{leaf} is not bound"
-                node, device = places[leaf.twin]
-                at[node] = at.get(node, 0) | 1 << device
-            parts += [part._replace(node=node, devices=mask) for node, mask in at.items()]
-        return allocation._replace(parts=tuple(parts))
+            return ()
+        self.lending.hold(held.at.parts, -1)
+        self.lending.hold(at.parts, 1)
+        return self._settle_amounts(at)
+
+    # ---- taking over who runs already --------------------------------------------------------
+
+    def adopt(self, running: Sequence[tuple[JobSpec, Allocation]]) -> list[Seat]:
+        """Among the tenant's cells if they fit there, higher priorities first; else as if lent."""
+        for spec, physical in sorted(running, key=lambda each: -each[0].priority):
+            home = self.domain(spec)
+            if isinstance(home, str) or not self._adopt(home, spec.id, physical):
+                self._adopt_as_lent(spec.id, physical)
+        self._look_at_health()
+        found = [self._held[spec.id] for spec, _ in running]
+        return [Seat(held.domain, held.allocation) for held in found]
+
+    def _adopt(self, domain: int, job: int, physical: Allocation) -> bool:
+        """Find a job's devices among those its tenant owns; False: it cannot be."""
+        if domain == self._lent or not all(part.devices for part in physical.parts):
+            return False
+        parts = [self._atlas.on(part) for part in physical.parts]
+        idle = [leaf for part in parts for leaf in part if leaf.user is None]
+        places = self._atlas.devices[domain]
+        found = adopt(self.cells, self.domains[domain], parts, lambda leaf: places[leaf][0])
+        if found is None:
+            return False
+        virtual = self._atlas.virtual(domain, physical, found)
+        try:
+            self._views[domain].take(virtual, closed_too=True)
+        except OverCommitted:
+            for leaf in idle:
+                self.cells.apply(Vacate(leaf.nodes[0], leaf.devices[0]))
+            return False
+        for node, mask in self._atlas.masks(idle).items():
+            self.lending.take(node, mask)
+        self.lending.hold(physical.parts, 1)
+        self._note(domain, job, virtual, self._used_by(domain, virtual), physical)
+        return True
+
+    def _adopt_as_lent(self, job: int, physical: Allocation) -> None:
+        """A job runs on as if lent its devices, and so does who shares one of them with it."""
+        on = self._atlas.all_on(physical)
+        for other in dict.fromkeys(each for leaf in on for each in self._on.get(leaf, ())):
+            held = self._held[other]
+            if held.domain != self._lent:
+                self._drop(other)
+                self._adopt_as_lent(other, held.at)
+        occupy(self.lending.view, physical)
+        self._lend(job, physical)
+
+    def explain(self, job: Job, reason: Reason) -> Reason:
+        """Whose cells are full, and with whom."""
+        if job.home != self._lent:
+            return reasons.of_owner(reason, self.domains[job.home], self.cells.bad_nodes)
+        owners = {number for number, held in self._held.items() if held.domain != self._lent}
+        used = sum(not owners.isdisjoint(jobs) for jobs in self._on.values())
+        return reasons.of_borrower(reason, sorted(owners), used, self.cluster.gpus)
+
+    def overview(self) -> Overview:
+        """All tenants with what they own, and all GPUs with who has them."""
+        return overview(self.cells, self._on)
 
     # ---- hardware that is not there ----------------------------------------------------------
 
     def hold(self, allocation: Allocation) -> None:
-        """Others use a machine: none of its cells is bound for new work."""
+        """Others use devices of a machine: none of its cells is bound for new work."""
         for part in allocation.parts:
-            self._foreign[part.node] = self._foreign.get(part.node, 0) + 1
-            self.close(part.node, "others use it")
+            self.lending.draw(part, 1)
+            if part.devices:
+                self._foreign[part.node] = self._foreign.get(part.node, 0) + 1
+                self._judge(part.node)
 
     def free(self, allocation: Allocation) -> None:
         """They let go of it."""
         for part in allocation.parts:
-            self._foreign[part.node] -= 1
-            if not self._foreign[part.node]:
-                del self._foreign[part.node]
-                self.open(part.node)
+            self.lending.draw(part, -1)
+            if part.devices:
+                self._foreign[part.node] -= 1
+                self._judge(part.node)
 
     def close(self, node: int, reason: str) -> None:
         """A machine is bad: its cells are bound no more, and doomed ones are shown."""
-        self._views[self._lent].close(node, reason)
-        self.cells.apply(Break(self.cluster.nodes[node].name))
-        self._look_at_health(always=True)
+        self._closed[node] = reason
+        self._judge(node)
 
     def open(self, node: int) -> None:
         """A machine is healthy again, unless others use it."""
-        if node not in self._foreign:
-            self._views[self._lent].open(node)
-            self.cells.apply(Repair(self.cluster.nodes[node].name))
-            self._look_at_health(always=True)
+        self._closed.pop(node, None)
+        self._judge(node)
+
+    def _judge(self, node: int) -> None:
+        """Is a machine fit for new work?"""
+        reason = self._closed.get(node) or ("others use it" if self._foreign.get(node) else "")
+        name = self.cluster.nodes[node].name
+        if reason:
+            self.lending.view.close(node, reason)
+            self.cells.apply(Break(name))
+        else:
+            self.lending.view.open(node)
+            self.cells.apply(Repair(name))
+        self._look_at_health(always=True)
 
     def _look_at_health(self, always: bool = False) -> None:
         """Close what is bound to bad hardware in the views, and open what is not any more."""
         if not (always or self.cells.bad_nodes):
             return
-        for domain, machines in enumerate(self._leaves):
+        for domain, machines in enumerate(self._atlas.leaves):
             view = self._views[domain]
             for node, leaves in enumerate(machines):
                 bad = any(leaf.twin is not None and not leaf.twin.healthy for leaf in leaves)
                 if bad and node not in view.closed:
                     view.close(node, "bad hardware")
+                    self.touched.add(domain)
                 elif not bad and node in view.closed:
                     view.open(node)
                     self.touched.add(domain)
@@ -314,22 +366,40 @@ class VirtualClusters:
         self.cells.validate()
         for view in self._views:
             view.validate()
-        for domain, machines in enumerate(self._leaves):
+        for domain, machines in enumerate(self._atlas.leaves):
             for node, leaves in enumerate(machines):
                 for device, leaf in enumerate(leaves):
                     used = self._views[domain].share_of(node, device)[0] < 1000
                     assert used == (leaf.charged is not None), f"{leaf} differs from its view"
 
     def snapshot(self) -> Any:
-        """Who holds what says it all."""
-        return None
+        """How the cells came to be as they are, and in which order jobs came."""
+        return {
+            "cells": storing.snapshot(self.cells),
+            "held": list(self._held),
+            "refused": sorted(self._refused),
+        }
 
-    def restore(self, state: Any) -> None:
-        """Nothing to take back."""
+    def restore(self, state: Any, held: Sequence[Held]) -> None:
+        """As it was; what others hold and which machines are closed is told afterwards."""
+        storing.restore(self.cells, state["cells"])
+        self._refused = set(state["refused"])
+        known = {each.spec.id: each for each in held}
+        for job in state["held"]:
+            _, domain, virtual, physical = known[job]
+            occupy(self._views[domain], virtual)
+            if domain == self._lent:
+                on = self._atlas.all_on(physical)
+            else:
+                on = self._used_by(domain, virtual)
+                fresh = [leaf for leaf in dict.fromkeys(on) if leaf not in self._on]
+                for node, mask in self._atlas.masks(fresh).items():
+                    self.lending.take(node, mask)
+                self.lending.hold(physical.parts, 1)
+            self._note(domain, job, virtual, on, physical)
 
 
-def _bits(mask: int) -> Iterator[int]:
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
+def _parts_have_gpus(spec: JobSpec) -> bool:
+    """Does everything that a job may ask for have GPUs?"""
+    groups = (group for way in spec.request.alternatives for group in way.groups)
+    return all(group.each.gpus for group in groups)

@@ -69,7 +69,32 @@ class Repair:
     node: str
 
 
-Command = Ask | Sit | Leave | Withdraw | Break | Repair
+@dataclass(frozen=True)
+class Occupy:
+    """A tenant uses some of its devices there; they were chosen before, so nothing is searched."""
+
+    tenant: str
+    #: the address of each of the tenant's devices, the node it is on and its index there
+    devices: tuple[tuple[str, str, int], ...]
+
+
+@dataclass(frozen=True)
+class Lend:
+    """Somebody uses an idle device until its owner wants it."""
+
+    node: str
+    index: int
+
+
+@dataclass(frozen=True)
+class Vacate:
+    """Nobody uses a device any more."""
+
+    node: str
+    index: int
+
+
+Command = Ask | Sit | Leave | Withdraw | Break | Repair | Occupy | Lend | Vacate
 
 
 class Go(NamedTuple):
@@ -93,6 +118,9 @@ class Wait(NamedTuple):
 
 class Done(NamedTuple):
     """It was noted."""
+
+    #: can everybody still have what is owed to them?
+    safe: bool = True
 
 
 Answer = Go | Preempt | Wait | Done

@@ -1,39 +1,48 @@
 """A layout as a cluster file of ours: nodes, racks and what tenants own.
 
 Ours has nodes of equal parts and one level of racks above them, so not every layout can be written
-down; what cannot is said. Machines lose their names, and pinned cells become cells of their type.
+down; what cannot is said. Machines are called n0, n1, … in the order of the hardware, and what was
+pinned is pinned under these names.
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from dovetail.model.errors import UserError
-from dovetail.tenancy.cells.building import Estate, Forest, build
+from dovetail.tenancy.cells.building import Estate, Forest
+from dovetail.tenancy.cells.cell import Physical
 from dovetail.tenancy.cells.config import sizes_of
-from dovetail.tenancy.cells.hived import layout_of
+from dovetail.tenancy.cells.hived import layout_of, read_lined
 from dovetail.tenancy.cells.layout import Chain
-from dovetail.tenancy.cells.opening import open_stocks
+from dovetail.tenancy.cells.state import Cells
 
 
 def converted(path: str) -> str:
     """HiveD's configuration file as the text of a cluster file."""
-    import yaml  # noqa: PLC0415 (only this command reads one)
-
     try:
-        config = yaml.safe_load(Path(path).read_text())
+        config = read_lined(Path(path).read_text(), path)
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not a YAML file: {error}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: is not a text file") from None
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise UserError(f"{path}:{line}: not YAML: {error.problem}") from None
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     try:
-        layout = layout_of(config)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{path}: not a configuration of HiveD: {error!r} is missing") from None
-    forest = build(layout)
-    open_stocks(forest, layout)
-    return "\n".join([*_nodes(forest), *_tenants(forest)])
+        # Everything is checked by starting with it.
+        forest = Cells(layout_of(config)).forest
+        return "\n".join([*_nodes(forest), *_tenants(forest)])
+    except UserError as error:
+        # Where a line is known, the file is named already.
+        said = str(error)
+        raise UserError(said if said.startswith(path) else f"{path}: {said}") from None
 
 
 def _nodes(forest: Forest) -> list[str]:
@@ -44,7 +53,7 @@ def _nodes(forest: Forest) -> list[str]:
             "[[nodes]]",
             f"count = {len(levels[chain.node])}",
             f"gpus = {chain.leaves[chain.node]}",
-            f'type = "{_type(forest, chain)}"',
+            f"type = {json.dumps(_type(forest, chain))}",
         ]
         if chain.top > chain.node:
             lines.append(f"rack = {chain.fanout[chain.node + 1]}")
@@ -62,38 +71,71 @@ def _tenants(forest: Forest) -> list[str]:
     lines: list[str] = []
     for estate in forest.estates.values():
         owned = [_own(forest, estate, chain) for chain in forest.chains.values()]
-        lines += ["[[tenants]]", f'name = "{estate.name}"']
-        lines += [f"# {name} was pinned to a certain cell" for name in estate.pinned]
-        lines.append(f"own = [{', '.join(filter(None, owned))}]")
+        lines += ["[[tenants]]", f"name = {json.dumps(estate.name)}"]
+        if any(owned):
+            lines.append(f"own = [{', '.join(filter(None, owned))}]")
+        if estate.pinned:
+            names = [_place(forest, forest.pinned[name]) for name in estate.pinned]
+            lines.append(f"pinned = {json.dumps(names)}  # {', '.join(estate.pinned)}")
         lines.append("")
     return lines
 
 
 def _own(forest: Forest, estate: Estate, chain: Chain) -> str:
     """What a tenant owns of one chain, as an inline table; empty: nothing."""
-    counts = [len(cells) for cells in estate.roots.get(chain.name, [[]] * len(chain.types))]
-    for levels in estate.pinned.values():
-        if levels[-1][0].chain is chain:
-            counts[levels[-1][0].level] += 1
-    if not any(counts):
-        return ""
     found: dict[str, Any] = {}
-    for level in range(chain.top, 0, -1):
-        if counts[level]:
-            _add(found, estate.name, chain, level, counts[level])
+    for level, cells in reversed(list(enumerate(estate.roots.get(chain.name, [])))):
+        if cells:
+            _add(found, estate.name, chain, level, len(cells))
+    if not found:
+        return ""
     amounts = ", ".join(f"{key} = {value}" for key, value in found.items())
-    return f'{{ type = "{_type(forest, chain)}", {amounts} }}'
+    return f"{{ type = {json.dumps(_type(forest, chain))}, {amounts} }}"
 
 
 def _add(found: dict[str, Any], tenant: str, chain: Chain, level: int, count: int) -> None:
-    kind, size = chain.types[level], chain.leaves[level]
+    size = chain.leaves[level]
+    _check(tenant, chain, level)
     if level == chain.node:
         found["nodes"] = count
-    elif level == chain.node + 1:
-        found["racks"] = count
     elif level > chain.node:
-        raise UserError(f"{tenant} owns {kind}, which is racks of racks; ours have one level")
-    elif size in sizes_of(chain.leaves[chain.node]):
-        found.setdefault("gpus", []).extend([size] * count)
+        found["racks"] = count
     else:
+        found.setdefault("gpus", []).extend([size] * count)
+
+
+def _check(tenant: str, chain: Chain, level: int) -> None:
+    """Say it where ours have no such cell."""
+    kind, size = chain.types[level], chain.leaves[level]
+    if level > chain.node + 1:
+        raise UserError(f"{tenant} owns {kind}, which is racks of racks; ours have one level")
+    if level < chain.node and size not in sizes_of(chain.leaves[chain.node]):
         raise UserError(f"{tenant} owns {kind} of {size} GPUs; our nodes are not divided like that")
+
+
+def _place(forest: Forest, cell: Physical) -> str:
+    """What a piece of hardware is called in our file."""
+    chain = cell.chain
+    _check(cell.pinned, chain, cell.level)
+    if cell.level > chain.node:
+        racks = [
+            rack
+            for other in forest.chains.values()
+            if other.top > other.node
+            for rack in forest.physical[other.name][other.node + 1]
+        ]
+        return f"rack{racks.index(cell)}"
+    nodes = [
+        node
+        for name, levels in forest.physical.items()
+        for node in levels[forest.chains[name].node]
+    ]
+    above = cell
+    while above.level < chain.node:
+        assert above.parent is not None
+        above = above.parent
+    at = f"n{nodes.index(above)}"
+    if above is cell:
+        return at
+    first = above.devices.index(cell.devices[0])
+    return f"{at}:{first}-{first + cell.leaves - 1}"

@@ -1,7 +1,7 @@
 """HiveD's configuration as a layout: the same cell types, cells and virtual clusters.
 
 Takes the tree that its YAML file holds. Devices, chains and pinned cells keep their names, so
-that placements can be compared.
+that placements can be compared. Where the tree knows its lines, errors name them.
 """
 
 from __future__ import annotations
@@ -9,36 +9,94 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import yaml
+
+from dovetail.model.errors import UserError
 from dovetail.tenancy.cells.layout import CellType, Layout, Owned, PhysicalSpec, TenantSpec
 
 
-def layout_of(config: Mapping[str, Any]) -> Layout:
-    """The layout that a HiveD configuration describes."""
-    cluster = config["physicalCluster"]
+class Lined(dict[Any, Any]):
+    """A table that knows on which line of which file it begins."""
+
+    where = ""
+
+
+def read_lined(text: str, path: str) -> Any:
+    """What a YAML text holds; its tables know their lines."""
+
+    class Loader(yaml.SafeLoader):
+        """One for each file, because loaders share what they construct."""
+
+    def table(loader: yaml.SafeLoader, node: yaml.MappingNode) -> Lined:
+        found = Lined(loader.construct_mapping(node, deep=True))
+        found.where = f"{path}:{node.start_mark.line + 1}: "
+        return found
+
+    Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, table)
+    return yaml.load(text, Loader)
+
+
+def layout_of(config: Any) -> Layout:
+    """The layout that a HiveD configuration describes, or what is missing in it."""
+    cluster = _table(_get(config, "physicalCluster", dict), "physicalCluster")
     types = {
-        name: CellType(
-            name, kind["childCellType"], kind["childCellNumber"], kind.get("isNodeLevel", False)
-        )
-        for name, kind in cluster["cellTypes"].items()
+        str(name): _type(str(name), _table(kind, str(name)))
+        for name, kind in _get(cluster, "cellTypes", dict).items()
     }
-    physical = tuple(_physical(spec) for spec in cluster["physicalCells"])
-    tenants = tuple(_tenant(name, spec) for name, spec in config["virtualClusters"].items())
+    physical = tuple(_physical(spec) for spec in _get(cluster, "physicalCells", list))
+    tenants = tuple(
+        _tenant(str(name), _table(spec or {}, str(name)))
+        for name, spec in _get(config, "virtualClusters", dict).items()
+    )
     return Layout(types, physical, tenants)
 
 
-def _physical(spec: Mapping[str, Any]) -> PhysicalSpec:
+def _type(name: str, kind: Mapping[str, Any]) -> CellType:
+    child, number = _get(kind, "childCellType", str), _get(kind, "childCellNumber", int)
+    return CellType(name, child, number, bool(kind.get("isNodeLevel")), _where(kind))
+
+
+def _physical(spec: Any) -> PhysicalSpec:
+    table = _table(spec, "a physical cell")
+    address = table.get("cellAddress")
     return PhysicalSpec(
-        spec.get("cellType", ""),
-        spec.get("cellAddress", ""),
-        tuple(_physical(child) for child in spec.get("cellChildren", ())),
-        spec.get("pinnedCellId", ""),
+        str(table.get("cellType", "")),
+        "" if address is None else str(address),
+        tuple(_physical(child) for child in table.get("cellChildren") or ()),
+        str(table.get("pinnedCellId") or ""),
+        _where(table),
     )
 
 
 def _tenant(name: str, spec: Mapping[str, Any]) -> TenantSpec:
     cells = tuple(
-        Owned(tuple(cell["cellType"].split(".")), cell["cellNumber"])
+        Owned(
+            tuple(_get(cell, "cellType", str).split(".")),
+            _get(cell, "cellNumber", int),
+            _where(cell),
+        )
         for cell in spec.get("virtualCells") or ()
     )
-    pinned = tuple(cell["pinnedCellId"] for cell in spec.get("pinnedCells") or ())
-    return TenantSpec(name, cells, pinned)
+    pinned = tuple(_get(cell, "pinnedCellId", str) for cell in spec.get("pinnedCells") or ())
+    return TenantSpec(name, cells, pinned, _where(spec))
+
+
+def _where(table: Any) -> str:
+    return table.where if isinstance(table, Lined) else ""
+
+
+def _table(value: Any, name: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise UserError(f"{name} must be a table, not {value!r}")
+    return value
+
+
+def _get(table: Any, key: str, kind: type) -> Any:
+    """What a table has under a key, which must be of a certain kind."""
+    if not isinstance(table, Mapping) or key not in table:
+        raise UserError(f"{_where(table)}{key} is missing")
+    value = table[key]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        words = {dict: "a table", list: "a list", int: "a whole number", str: "a name"}
+        raise UserError(f"{_where(table)}{key} is {value!r}; it must be {words[kind]}")
+    return value

@@ -16,7 +16,9 @@ from dovetail.tenancy.cells.cell import (
     OPPORTUNISTIC,
     Physical,
     Virtual,
+    ancestors,
     bind,
+    hide,
     leaves_of,
     prioritise,
     unbind,
@@ -61,11 +63,20 @@ class Holding:
         fresh = mine.root.twin is None
         if leaf.twin is None:
             # It may be bound already, because it is bad.
-            bind(leaf, mine)
+            self._bind(leaf, mine)
         if fresh:
             assert mine.root.twin is not None
             return self.stocks[leaf.chain.name].take(mine.root.twin, mine.tenant)
         return True
+
+    def _bind(self, leaf: Physical, mine: Virtual) -> None:
+        """Bind two devices; bad hardware that is shown where they go is shown elsewhere."""
+        shown = _in_the_way(leaf, mine)
+        if shown is not None:
+            hide(shown)
+        bind(leaf, mine)
+        if shown is not None:
+            self.stocks[leaf.chain.name].show(shown)
 
     def release(self, leaf: Physical, mine: Virtual | None) -> None:
         """Use a device no longer."""
@@ -184,7 +195,7 @@ class Holding:
         group.places[size][index][number] = leaf
         mine = None
         if group.virtual is not None and not demoted:
-            mine = self._counterpart(leaf, group.gang, row.types[number])
+            mine = self.counterpart(leaf, group.gang, row.types[number])
             group.virtual[size][index][number] = mine
         safe = self.take(leaf, mine, group)
         leaf.user = group
@@ -202,7 +213,7 @@ class Holding:
             if leaf.charged is not None:
                 self.demote(leaf.charged, by)
 
-    def _counterpart(self, leaf: Physical, gang: Gang, kind: str) -> Virtual | None:
+    def counterpart(self, leaf: Physical, gang: Gang, kind: str) -> Virtual | None:
         """The tenant's device that goes with this one, in a cell of that type."""
         level = leaf.chain.level(kind)
         estate = self.forest.estates.get(gang.tenant)
@@ -288,6 +299,20 @@ def _check_shape(cell: Virtual) -> None:
     assert cell.twin.level == cell.level, f"{cell} is bound to {cell.twin}"
     if cell.parent is not None:
         assert cell.parent.twin is cell.twin.parent, f"{cell} is bound out of its place"
+
+
+def _in_the_way(leaf: Physical, mine: Virtual) -> Physical | None:
+    """Hardware that was bound to a cell around the tenant's device after it was chosen.
+
+    With the first device of a cell that is bad in part, the bad part is bound at once, and that can
+    be to what the gang's next device is in.
+    """
+    found = None
+    for own, above in zip(ancestors(mine), ancestors(leaf), strict=False):
+        if above.twin is not None:
+            break
+        found = own.twin or found
+    return found
 
 
 def _charge(mine: Virtual, group: Group) -> None:

@@ -47,6 +47,11 @@ class Owned:
     number: int
     where: str = ""
 
+    @property
+    def kind(self) -> str:
+        """The type of the cells."""
+        return self.path[-1]
+
 
 @dataclass(frozen=True, slots=True)
 class TenantSpec:
@@ -65,6 +70,13 @@ class Layout:
     types: Mapping[str, CellType]
     physical: tuple[PhysicalSpec, ...]
     tenants: tuple[TenantSpec, ...]
+    #: by type: what one cell of it is called, and several
+    words: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    def counted(self, number: int, kind: str) -> str:
+        """So many cells of a type, in words."""
+        one, more = self.words.get(kind, (f"cell of type {kind}", f"cells of type {kind}"))
+        return f"{number} {one if number == 1 else more}"
 
 
 @dataclass(frozen=True)
@@ -121,6 +133,9 @@ def chain_of(top: str, types: Mapping[str, CellType]) -> Chain:
         if names[level] in types and types[names[level]].node:
             node = level
     if not node:
-        raise UserError(f"cell type {top!r} is smaller than a node; list whole nodes as hardware")
+        where = types[top].where if top in types else ""
+        raise UserError(
+            f"{where}cell type {top!r} is smaller than a node; list whole nodes as hardware"
+        )
     levels = {name: level for level, name in enumerate(names) if level}
     return Chain(top, tuple(names), tuple(fanout), tuple(leaves), node, levels)

@@ -17,6 +17,7 @@ from dovetail.tenancy.cells.stock import Stock, remove
 
 Bindings = dict[Virtual, Physical]
 Candidates = frozenset[str] | None
+Only = frozenset[Physical] | None
 
 
 @dataclass
@@ -28,18 +29,38 @@ class Branch:
 
 
 def map_to_hardware(
-    leaves: Iterable[Virtual], stock: Stock, candidates: Candidates
+    leaves: Iterable[Virtual], stock: Stock, candidates: Candidates, only: Only = None
 ) -> Bindings | None:
     """Hardware for a tenant's devices, or None: only on bad or unwanted nodes."""
-    return Mapping(stock, candidates).map(leaves)
+    return Mapping(stock, candidates, only).map(leaves)
+
+
+def hardware_for(
+    stocks: dict[str, Stock],
+    leaves: Iterable[Virtual],
+    candidates: Candidates = None,
+    only: Only = None,
+) -> Bindings | None:
+    """The same for devices of several chains; `only`: on these and no others."""
+    by_chain: dict[str, list[Virtual]] = {}
+    for leaf in leaves:
+        by_chain.setdefault(leaf.chain.name, []).append(leaf)
+    found: Bindings = {}
+    for chain, listed in by_chain.items():
+        bindings = map_to_hardware(listed, stocks[chain], candidates, only)
+        if bindings is None:
+            return None
+        found.update(bindings)
+    return found
 
 
 class Mapping:
     """One search, on copies of what is free and owed."""
 
-    def __init__(self, stock: Stock, candidates: Candidates) -> None:
+    def __init__(self, stock: Stock, candidates: Candidates, only: Only) -> None:
         self.stock = stock
         self.candidates = candidates
+        self.only = only
         self.free: Levels = [list(cells) for cells in stock.free]
         self.owed = list(stock.owed)
         self.bindings: Bindings = {}
@@ -154,6 +175,8 @@ class Mapping:
             if cell in picked:
                 continue
             if cell.level == 1:
+                if self.only is not None and cell not in self.only:
+                    continue
                 self.bindings[branch.cell] = cell
             elif self._fit(branch.below, cell.children) is None:
                 continue

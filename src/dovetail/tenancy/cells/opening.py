@@ -13,11 +13,12 @@ from dovetail.tenancy.cells.stock import Owner, Stock
 def open_stocks(forest: Forest, layout: Layout) -> dict[str, Stock]:
     """A stock for each chain, or a sentence about who owns more than there is."""
     stocks = {name: _stock(forest, name) for name in forest.chains}
-    places = {tenant.name: tenant.where for tenant in layout.tenants}
     for stock in stocks.values():
         chain, left = stock.chain, len(stock.full[stock.chain.top])
+        #: who owns larger cells, with how many
+        larger: list[str] = []
         for level in range(chain.top, 0, -1):
-            left -= _demand(stock, level, left, places)
+            left -= _demand(stock, level, left, layout, larger)
             left *= chain.fanout[level]
     return stocks
 
@@ -37,21 +38,43 @@ def _stock(forest: Forest, chain: str) -> Stock:
     return Stock(forest.chains[chain], forest.physical[chain], owners)
 
 
-def _demand(stock: Stock, level: int, available: int, places: dict[str, str]) -> int:
+def _demand(stock: Stock, level: int, left: int, layout: Layout, larger: list[str]) -> int:
     """What tenants own of a level; complains about the first who asks for too much."""
-    kind, given = stock.chain.types[level], list[str]()
-    asked = 0
+    kind, given, asked = stock.chain.types[level], list[str](), 0
     for tenant, owner in stock.owners.items():
         wanted = owner.owed[level]
-        left = available - asked
-        if wanted > left:
-            verb = "is" if left == 1 else "are"
-            after = f" after {', '.join(given)}" if given else ""
-            above = f" beside larger cells of {stock.chain.name}" * (level < stock.chain.top)
-            raise UserError(
-                f"{places[tenant]}{tenant} asks for {wanted} of {kind}{above}; "
-                f"{left} {verb} left{after}"
-            )
+        if wanted > left - asked:
+            rest = f"{left - asked} {'is' if left - asked == 1 else 'are'} left"
+            others = f" after {', '.join(larger + given)}" if larger + given else ""
+            where = _where(layout, tenant, stock.chain.name, kind)
+            said = layout.counted(wanted, kind)
+            raise UserError(f"{where}{tenant} asks for {said}; {rest}{others}")
         asked += wanted
         given += [tenant] * bool(wanted)
+    larger += [f"{name} ({layout.counted(stock.owners[name].owed[level], kind)})" for name in given]
     return asked
+
+
+def _where(layout: Layout, name: str, chain: str, kind: str) -> str:
+    """The line on which a tenant asks for cells of a type."""
+    tenant = next(tenant for tenant in layout.tenants if tenant.name == name)
+    lines = (own.where for own in tenant.cells if (own.path[0], own.kind) == (chain, kind))
+    return next(lines, tenant.where)
+
+
+def check_pins(stocks: dict[str, Stock], layout: Layout) -> None:
+    """Numbers may add up while pinned cells lie so that larger ones of others are broken up."""
+    for stock in stocks.values():
+        spare = stock.splittable(stock.free, stock.owed)
+        for level in range(stock.chain.top, 0, -1):
+            if spare[level] < 0:
+                short = layout.counted(-spare[level], stock.chain.types[level])
+                pinned = next(tenant for tenant in layout.tenants if tenant.pinned)
+                raise UserError(
+                    f"{pinned.where}with what is pinned ({', '.join(_pinned(layout))}), others "
+                    f"miss {short}; pin cells that are close to each other"
+                )
+
+
+def _pinned(layout: Layout) -> list[str]:
+    return [name for tenant in layout.tenants for name in tenant.pinned]

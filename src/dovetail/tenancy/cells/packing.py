@@ -83,29 +83,24 @@ class Packing(Generic[AnyCell]):
 
     def _sort(self, priority: int, candidates: frozenset[str] | None) -> int:
         """Bring machines into the order of preference; returns how many may be used."""
-        good: list[AnyCell] = []
-        outside: list[AnyCell] = []
-        bad: list[AnyCell] = []
-        for machine in self.machines:
-            hardware = machine if isinstance(machine, Physical) else machine.twin
-            if hardware is None:
-                good.append(machine)
-            elif not hardware.healthy:
-                bad.append(machine)
-            elif candidates is not None and hardware.nodes[0] not in candidates:
-                outside.append(machine)
-            else:
-                good.append(machine)
-        if self.spread:
-            good.sort(key=lambda cell: _apart(cell, priority))
-        else:
-            good.sort(key=lambda cell: -cell.taken)
-        # Those that cannot be used turn around every time, which spreads later use over them.
-        count = len(good)
-        outside.reverse()
-        bad.reverse()
-        self.machines = good + outside + bad
-        return count
+        useless = {id(cell): _useless(cell, candidates) for cell in self.machines}
+        wanted = _apart if self.spread else _fullest
+        # Those that cannot be used keep their order, too: they can be used again one day.
+        self.machines.sort(key=lambda cell: (useless[id(cell)], wanted(cell, priority)))
+        return sum(not any(flags) for flags in useless.values())
+
+
+def _useless(machine: AnyCell, candidates: frozenset[str] | None) -> tuple[bool, bool]:
+    """Is a machine on bad hardware, and is it on hardware that nobody suggested?"""
+    hardware = machine if isinstance(machine, Physical) else machine.twin
+    if hardware is None:
+        return False, False
+    outside = candidates is not None and hardware.nodes[0] not in candidates
+    return not hardware.healthy, outside
+
+
+def _fullest(cell: AnyCell, _: int) -> tuple[int, int]:
+    return -cell.taken, 0
 
 
 def _apart(cell: AnyCell, priority: int) -> tuple[int, int]:

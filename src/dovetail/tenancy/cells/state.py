@@ -12,7 +12,7 @@ from typing import Any
 
 from dovetail.model.errors import UserError
 from dovetail.tenancy.cells.building import build
-from dovetail.tenancy.cells.cell import HIGHEST, OPPORTUNISTIC, Physical, bind
+from dovetail.tenancy.cells.cell import HIGHEST, LOWEST, OPPORTUNISTIC, Physical, Virtual, bind
 from dovetail.tenancy.cells.commands import (
     Answer,
     Ask,
@@ -21,16 +21,20 @@ from dovetail.tenancy.cells.commands import (
     Done,
     Go,
     Leave,
+    Lend,
+    Occupy,
     Placed,
     Preempt,
     Repair,
     Sit,
+    Vacate,
     Wait,
     Withdraw,
 )
 from dovetail.tenancy.cells.finding import Finder, Found
 from dovetail.tenancy.cells.groups import (
     NOWHERE,
+    Gang,
     Group,
     GroupState,
     claimants,
@@ -39,7 +43,10 @@ from dovetail.tenancy.cells.groups import (
 )
 from dovetail.tenancy.cells.holding import Holding
 from dovetail.tenancy.cells.layout import Layout
-from dovetail.tenancy.cells.opening import open_stocks
+from dovetail.tenancy.cells.opening import check_pins, open_stocks
+
+ONE = {1: 1}
+"""The sizes of a gang that is one device."""
 
 
 class Cells:
@@ -52,11 +59,24 @@ class Cells:
         self.bad_nodes: set[str] = set()
         self.stocks = open_stocks(self.forest, layout)
         self.holding = Holding(self.forest, self.stocks)
-        self._leaves = self._by_node()
+        self.by_node = self._list_by_node()
+        #: devices by node and index, and all that tenants own by their addresses
+        self.devices = {
+            (node, leaf.devices[0]): leaf
+            for node, leaves in self.by_node.items()
+            for leaf in leaves
+        }
+        self.owned = {
+            (estate.name, cell.address): cell
+            for estate in self.forest.estates.values()
+            for levels in [*estate.full.values(), *estate.pinned.values()]
+            for cells in levels
+            for cell in cells
+        }
         self.finder = Finder(self.forest, self.stocks, self.holding)
         self._pin()
 
-    def _by_node(self) -> dict[str, list[Physical]]:
+    def _list_by_node(self) -> dict[str, list[Physical]]:
         found: dict[str, list[Physical]] = {}
         for levels in self.forest.physical.values():
             for leaf in levels[1]:
@@ -69,6 +89,7 @@ class Cells:
                 cell = self.forest.pinned[name]
                 self.stocks[cell.chain.name].take(cell, estate.name)
                 bind(cell, levels[-1][0])
+        check_pins(self.stocks, self.layout)
 
     # ---- the door ----------------------------------------------------------------------------
 
@@ -198,19 +219,48 @@ class Cells:
                 self._cancel(group)
         return Done()
 
+    # ---- devices one by one ------------------------------------------------------------------
+
+    def _occupy(self, occupy: Occupy) -> Answer:
+        pairs = [
+            (self.owned[occupy.tenant, mine], self.devices[node, index])
+            for mine, node, index in occupy.devices
+        ]
+        for mine, leaf in pairs:
+            self.stocks[leaf.chain.name].promise(mine.root, leaf)
+        safe = [self._take(leaf, mine) for mine, leaf in pairs]
+        for _, leaf in pairs:
+            self.stocks[leaf.chain.name].promised.clear()
+        return Done(all(safe))
+
+    def _lend(self, lend: Lend) -> Answer:
+        return Done(self._take(self.devices[lend.node, lend.index], None))
+
+    def _take(self, leaf: Physical, mine: Virtual | None) -> bool:
+        group = single(leaf, mine)
+        leaf.user = self.groups[group.gang.name] = group
+        return self.holding.take(leaf, mine, group)
+
+    def _vacate(self, vacate: Vacate) -> Answer:
+        group = self.devices[vacate.node, vacate.index].user
+        assert group is not None, f"nobody is on {vacate}"
+        self.holding.dissolve(group)
+        del self.groups[group.gang.name]
+        return Done()
+
     # ---- health ------------------------------------------------------------------------------
 
     def _break(self, event: Break) -> Answer:
         if event.node not in self.bad_nodes:
             self.bad_nodes.add(event.node)
-            for leaf in self._leaves.get(event.node, ()):
+            for leaf in self.by_node.get(event.node, ()):
                 self.stocks[leaf.chain.name].fall_ill(leaf)
         return Done()
 
     def _repair(self, event: Repair) -> Answer:
         if event.node in self.bad_nodes:
             self.bad_nodes.discard(event.node)
-            for leaf in self._leaves.get(event.node, ()):
+            for leaf in self.by_node.get(event.node, ()):
                 self.stocks[leaf.chain.name].recover(leaf)
         return Done()
 
@@ -230,17 +280,30 @@ class Cells:
     def reconfigured(self, layout: Layout) -> Cells:
         """Another configuration with everybody who runs; who lost their cells are lent theirs."""
         fresh = Cells(layout)
-        for sit in self.sitting():
-            fresh.apply(sit)
-        for node in sorted(self.bad_nodes):
-            fresh.apply(Break(node))
+        fresh.take_over(self)
         return fresh
+
+    def take_over(self, other: Cells) -> None:
+        """Everybody who runs in another configuration runs in this one, on the same hardware."""
+        for sit in other.sitting():
+            self.apply(sit)
+        for node in sorted(other.bad_nodes):
+            self.apply(Break(node))
 
     def validate(self) -> None:
         """Check everything that must hold between two commands."""
         for stock in self.stocks.values():
             stock.validate()
         self.holding.validate(self.groups)
+
+
+def single(leaf: Physical, mine: Virtual | None) -> Group:
+    """Who uses one device: its owner, or somebody it is lent to."""
+    if mine is None:
+        gang = Gang(f"lent {leaf.address}", "", OPPORTUNISTIC, ONE)
+        return Group(gang, GroupState.ALLOCATED, {1: [[leaf]]}, None)
+    gang = Gang(f"{mine.tenant}: {mine.address}", mine.tenant, LOWEST, ONE)
+    return Group(gang, GroupState.ALLOCATED, {1: [[leaf]]}, {1: [[mine]]})
 
 
 _HANDLERS: dict[type, Callable[[Cells, Any], Answer]] = {
@@ -250,4 +313,7 @@ _HANDLERS: dict[type, Callable[[Cells, Any], Answer]] = {
     Withdraw: Cells._withdraw,
     Break: Cells._break,
     Repair: Cells._repair,
+    Occupy: Cells._occupy,
+    Lend: Cells._lend,
+    Vacate: Cells._vacate,
 }

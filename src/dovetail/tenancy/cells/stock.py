@@ -15,7 +15,16 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from dovetail.tenancy.cells.building import Levels, VirtualLevels
-from dovetail.tenancy.cells.cell import LOWEST, Physical, Virtual, join, part, strand, unbound
+from dovetail.tenancy.cells.cell import (
+    LOWEST,
+    Physical,
+    Virtual,
+    ancestors,
+    join,
+    part,
+    strand,
+    unbound,
+)
 from dovetail.tenancy.cells.layout import Chain
 
 T = TypeVar("T")
@@ -47,7 +56,13 @@ class Stock:
         #: the bad ones among them
         self.bad: Levels = [[] for _ in chain.types]
         #: what all tenants together are owed
-        self.owed = [sum(o.owed[level] for o in owners.values()) for level in range(len(full))]
+        self.owed = self.sum_owed()
+        #: cells of contracts that are about to be bound, with the hardware they get
+        self.promised: dict[Virtual, Physical] = {}
+
+    def sum_owed(self) -> list[int]:
+        """By level: what all tenants together are owed."""
+        return [sum(o.owed[level] for o in self.owners.values()) for level in range(len(self.full))]
 
     # ---- taking and giving back --------------------------------------------------------------
 
@@ -70,7 +85,7 @@ class Stock:
         if cell.healthy:
             self._doom(level)
         else:
-            self._show_bad(cell)
+            self.show(cell)
             if not doomed:
                 self._spare(level)
         inside = self.chain.fanout[level]
@@ -142,6 +157,23 @@ class Stock:
             above.split = False
             cell = above
 
+    def promise(self, root: Virtual, leaf: Physical) -> None:
+        """This hardware is about to be bound to that cell: neither is free for anything else."""
+        if root.twin is None:
+            self.promised[root] = next(c for c in ancestors(leaf) if c.level == root.level)
+
+    def _unpromised(
+        self, cells: list[Physical], roots: list[Virtual]
+    ) -> tuple[Physical, Virtual] | None:
+        """The first of the cells, and of those of a contract that are not bound."""
+        if not self.promised:
+            return cells[0], unbound(roots)
+        kept = {above for cell in self.promised.values() for above in ancestors(cell)}
+        cell = next((cell for cell in cells if cell not in kept), None)
+        free = (root for root in roots if root.twin is None and root not in self.promised)
+        root = next(free, None)
+        return None if cell is None or root is None else (cell, root)
+
     # ---- health ------------------------------------------------------------------------------
 
     def fall_ill(self, cell: Physical) -> None:
@@ -189,10 +221,12 @@ class Stock:
         """Bind bad hardware to cells that no healthy hardware is left for."""
         for tenant, owner in self.owners.items():
             while self.bad[level] and owner.owed[level] > self._healthy(level):
-                cell = self.bad[level][0]
-                join(cell, unbound(owner.roots[level]))
-                owner.doomed[level].append(cell)
-                self.take(cell, tenant, doomed=True)
+                pair = self._unpromised(self.bad[level], owner.roots[level])
+                if pair is None:
+                    break
+                join(*pair)
+                owner.doomed[level].append(pair[0])
+                self.take(pair[0], tenant, doomed=True)
 
     def _spare(self, level: int) -> None:
         """Take doomed cells back for which healthy hardware is left now."""
@@ -210,7 +244,7 @@ class Stock:
         """Is the cell bound for the tenant only because it is bad?"""
         return cell in self.owners[tenant].doomed[cell.level]
 
-    def _show_bad(self, cell: Physical) -> None:
+    def show(self, cell: Physical) -> None:
         """A bad cell is bound: bind what is bad in it, so that the tenant sees it."""
         if cell in self.bad[cell.level]:
             remove(self.bad[cell.level], cell)
@@ -218,7 +252,7 @@ class Stock:
             self._show(cell)
         for child in cell.children:
             if not child.healthy:
-                self._show_bad(child)
+                self.show(child)
 
     def _show(self, cell: Physical) -> None:
         assert cell.parent is not None and cell.parent.twin is not None

@@ -9,9 +9,12 @@ const PAGES = [
   { path: "", title: "Cluster", load: () => import("./pages/cluster.js") },
   { path: "jobs", title: "Jobs", load: () => import("./pages/jobs.js") },
   { path: "users", title: "Users", load: () => import("./pages/users.js") },
+  { path: "tenants", title: "Tenants", load: () => import("./pages/tenants.js"), where: (about) => about.tenants },
   { path: "history", title: "History", load: () => import("./pages/history.js") },
+  { path: "report", title: "Report", load: () => import("./pages/report.js") },
   { path: "what-if", title: "What if", load: () => import("./pages/what_if.js") },
   { path: "policy", title: "Policy", load: () => import("./pages/policy.js") },
+  { path: "shadow", title: "Shadow", load: () => import("./pages/shadow.js"), where: (about) => about.shadow },
 ];
 const JOB = { title: "Job", load: () => import("./pages/job.js") };
 
@@ -32,7 +35,9 @@ async function show() {
   const { page, at, argument } = route();
   leaving?.abort();
   const here = (leaving = new AbortController());
-  for (const link of nav.children) link.toggleAttribute("aria-current", link.dataset.path === at);
+  for (const link of nav.children) {
+    if (link.dataset.path === at) { link.setAttribute("aria-current", "page"); link.scrollIntoView({ block: "nearest", inline: "center" }); } else link.removeAttribute("aria-current");
+  }
   document.title = `${page === JOB ? `Job ${argument}` : page.title} · Dovetail`;
   const module = await page.load();
   if (here.signal.aborted) return;
@@ -51,6 +56,8 @@ async function show() {
 
 async function enter() {
   store.about = await get("about");
+  // A page that would be empty here is not offered; its address still says why.
+  nav.replaceChildren(...PAGES.filter(({ where }) => !where || where(store.about)).map(({ path, title }) => h("a", { href: `#/${path}`, "data-path": path, text: title })));
   head.hidden = false;
   document.body.classList.remove("outside");
   store.follow();
@@ -71,7 +78,6 @@ async function login(sentence) {
 }
 
 function furnish() {
-  nav.append(...PAGES.map(({ path, title }) => h("a", { href: `#/${path}`, "data-path": path, text: title })));
   const theme = document.getElementById("theme");
   const dark = () => (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
   const label = () => { theme.textContent = dark() ? "Light" : "Dark"; theme.setAttribute("aria-label", `Use the ${dark() ? "light" : "dark"} theme`); };

@@ -60,7 +60,7 @@ export function lines({ label, series, x = "time", y, said = y, top = 0, height 
     const svg = s("svg", { width, height, role: "img", "aria-label": `${label}; latest: ${latest}` },
       marks.map((value) => [s("line", { class: "grid", x1: left, x2: width - PAD.right, y1: py(value), y2: py(value) }),
         s("text", { class: "axis", x: left - 7, y: py(value) + 4, "text-anchor": "end", text: y(value) })]),
-      ticks.map(([at, text]) => s("text", { class: "axis", x: px(at), y: height - 5, "text-anchor": px(at) > width - 40 ? "end" : "middle", text })),
+      ticks.map(([at, text]) => s("text", { class: "axis", x: px(at) > width - 26 ? width - 2 : px(at), y: height - 5, "text-anchor": px(at) > width - 26 ? "end" : "middle", text })),
       shown.map((each) => path(each, px, py)));
     const cross = s("line", { class: "cross", y1: PAD.top, y2: height - PAD.bottom, visibility: "hidden" });
     svg.append(cross);
@@ -124,4 +124,13 @@ export function shifts(rows, word) {
         h("i", { class: `end ${better ? "good" : "bad"}`, style: { left: share(row.after) } })),
       h("span", { class: "said" }, `${word(row.before)} → ${word(row.after)}`, h("b", { class: better ? "good" : change > 0 ? "bad" : "", text: ` ${change > 0 ? "+" : change < 0 ? "−" : "±"}${Math.abs(change)} %` })));
   }));
+}
+
+/** Rows with a bar each: [{name, value, kind, note}]. */
+export function bars(rows, word) {
+  const most = Math.max(1e-9, ...rows.map((row) => row.value));
+  return h("div", { class: "bars", role: "list" }, rows.map((row) => h("div", { class: "shift", role: "listitem", title: row.note },
+    h("span", { class: "name", text: row.name }),
+    h("div", { class: "bar", "aria-hidden": "true" }, h("i", { class: `whole ${row.kind}`, style: { width: `${(100 * row.value) / most}%` } })),
+    h("span", { class: "said" }, h("b", { text: word(row.value) }), row.note ? h("span", { class: "note", text: row.note }) : null))));
 }

@@ -32,12 +32,12 @@ export function refill(element, ...children) {
   if (mark) element.querySelector(`[data-key="${CSS.escape(mark)}"]`)?.focus({ preventScroll: true });
 }
 
-/** Calls at most once in so many milliseconds, and once more at the end if something came. */
+/** Calls at most once in so many milliseconds (or what `pause` says then), and once more at the end if something came. */
 export function throttled(pause, call) {
   let timer = null;
   let last = -Infinity;
   const run = () => { timer = null; last = performance.now(); call(); };
-  const ask = () => { if (timer === null) timer = setTimeout(run, Math.max(0, last + pause - performance.now())); };
+  const ask = () => { if (timer === null) timer = setTimeout(run, Math.max(0, last + (typeof pause === "function" ? pause() : pause) - performance.now())); };
   ask.cancel = () => { clearTimeout(timer); timer = null; };
   return ask;
 }

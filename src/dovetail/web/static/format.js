@@ -48,11 +48,11 @@ export const count = (value) => Math.round(value).toLocaleString("en");
 
 export const percent = (part, whole) => (whole ? `${Math.round((100 * part) / whole)}${NARROW}%` : "–");
 
-/** `14:03`, with the day where it is not today. */
-export function moment(wall) {
+/** `14:03`, with the day where it is not today, and with seconds where they matter. */
+export function moment(wall, seconds = false) {
   if (!wall) return "–";
   const date = new Date(wall * 1000);
-  const time = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
+  const time = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false, ...(seconds ? { second: "2-digit" } : {}) });
   if (date.toDateString() === new Date().toDateString()) return time;
   return `${date.toLocaleDateString([], { day: "numeric", month: "short" })} ${time}`;
 }

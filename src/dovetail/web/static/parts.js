@@ -13,6 +13,10 @@ export const badge = (state) => h("span", { class: `badge ${state}`, text: state
 export const person = (owner) =>
   h("span", { class: "person", title: owner }, h("i", { class: `dot hue-${store.hue(owner)}`, "aria-hidden": "true" }), h("span", { text: owner || "nobody" }));
 
+/** A tenant with a colour of its own. */
+export const tenant = (name) =>
+  h("span", { class: "person", title: name }, h("i", { class: `dot hue-${store.tenantHue(name)}`, "aria-hidden": "true" }), h("span", { text: name || "nobody" }));
+
 /** A bar: granted, and inside it what is used. */
 export function meter(label, whole, granted, used, said) {
   const share = (value) => `${whole ? Math.min(100, (100 * value) / whole) : 0}%`;
@@ -48,6 +52,13 @@ export const heading = (title, ...more) =>
   h("div", { class: "heading" }, h("h1", { text: title }), ...more);
 
 export const empty = (sentence, ...more) => h("div", { class: "empty" }, h("p", { text: sentence }), ...more);
+
+/** A table: `columns` are [title, class], `rows` cells of which the first names the row. */
+export function table(label, columns, rows) {
+  return h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": label, "data-key": label }, h("table", {},
+    h("thead", {}, h("tr", {}, columns.map(([title, kind]) => h("th", { scope: "col", class: kind ?? "", text: title })))),
+    h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((cell, index) => (index ? h("td", { class: columns[index][1] ?? "" }, cell) : h("th", { scope: "row" }, cell))))))));
+}
 
 /** A row of buttons of which one is chosen. */
 export function choice(label, options, chosen, pick) {

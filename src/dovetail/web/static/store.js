@@ -24,6 +24,7 @@ class Store extends EventTarget {
   /** Was there a break in the feed since? */
   stale = false;
   #colours = new Map();
+  #tenants = new Map();
 
   now() { return Date.now() / 1000 + this.skew; }
 
@@ -109,16 +110,20 @@ class Store extends EventTarget {
     if (total !== this.jobs.size) this.load();
   }
 
-  /** A number from 0 to 7 for a user, the same all day, different for the first eight. */
-  hue(owner) {
-    if (!this.#colours.has(owner)) {
-      const taken = new Set(this.#colours.values());
-      let wanted = [...owner].reduce((sum, sign) => (sum * 31 + sign.codePointAt(0)) >>> 0, 7) % 8;
-      for (let step = 0; step < 8 && taken.has(wanted); step += 1) wanted = (wanted + 1) % 8;
-      this.#colours.set(owner, wanted);
-    }
-    return this.#colours.get(owner);
+  hue(owner) { return hueOf(this.#colours, owner); }
+
+  tenantHue(name) { return hueOf(this.#tenants, name); }
+}
+
+/** A number from 0 to 7 for a name, the same all day, different for the first eight. */
+function hueOf(known, name) {
+  if (!known.has(name)) {
+    const taken = new Set(known.values());
+    let wanted = [...name].reduce((sum, sign) => (sum * 31 + sign.codePointAt(0)) >>> 0, 7) % 8;
+    for (let step = 0; step < 8 && taken.has(wanted); step += 1) wanted = (wanted + 1) % 8;
+    known.set(name, wanted);
   }
+  return known.get(name);
 }
 
 function complete(job) {

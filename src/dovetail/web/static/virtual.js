@@ -10,10 +10,10 @@ export class LongTable {
     Object.assign(this, { row, key, seen, height });
     this.items = [];
     this.rows = new Map();
-    this.space = h("div", { class: "space", role: "rowgroup" });
+    this.space = h("div", { class: "space", role: "presentation" });
     this.head = h("div", { class: "tr head", role: "row", "aria-rowindex": 1 },
       columns.map(([, title, kind]) => h("div", { class: `td ${kind ?? ""}`, role: "columnheader", text: title })));
-    this.body = h("div", { class: "scroll", tabindex: 0, role: "presentation" }, this.space);
+    this.body = h("div", { class: "scroll", tabindex: 0, role: "rowgroup" }, this.space);
     this.element = h("div", { class: "table", role: "table", "aria-label": label }, h("div", { role: "rowgroup" }, this.head), this.body);
     this.body.addEventListener("scroll", () => this.draw(), { passive: true });
     this.watch = new ResizeObserver(() => this.draw());

@@ -3,22 +3,25 @@
 import { get } from "../api.js";
 import { h, refill, throttled } from "../dom.js";
 import { cores, count, counted, memory, number, percent, span } from "../format.js";
+import { tenants, watch } from "../owners.js";
+import { choice, heading, person, tenant, tile } from "../parts.js";
+import { occupation, store } from "../store.js";
 import { nodeCard } from "./node_card.js";
 import { overview } from "./overview.js";
-import { choice, heading, person, tile } from "../parts.js";
-import { occupation, store } from "../store.js";
 
 const CARDS = 36;
 
 export async function show(root, signal) {
   const tiles = h("section", { class: "tiles", "aria-label": "Now" });
-  const legend = h("div", { class: "legend", "aria-label": "Users" });
+  const legend = h("div", { class: "legend", role: "group", "aria-label": "Colours" });
   const map = h("section", { class: "map", "aria-label": "Nodes" });
-  let by = sessionStorage.getItem("dovetail-map") ?? "user";
+  const ways = [["user", "By user"], ["use", "By use"], ...(store.about.tenants ? [["tenant", "By tenant"]] : [])];
+  const chosen = sessionStorage.getItem("dovetail-map");
+  let by = ways.some(([way]) => way === chosen) ? chosen : "user";
   const draw = () => {
     const on = occupation();
     refill(tiles, figures(on));
-    refill(legend, users());
+    refill(legend, by === "tenant" ? owners() : users());
     if (on.size <= CARDS) { map.classList.add("cards"); refill(map, [...on.values()].map((each) => nodeCard(each, by))); return; }
     map.classList.remove("cards");
     overview(map, [...on.values()], by, signal);
@@ -28,12 +31,13 @@ export async function show(root, signal) {
     heading("Cluster", h("span", { class: "quiet", text: `${store.about.policy} · ${store.about.engine}` })),
     store.about.virtual ? h("p", { class: "hint", text: "The GPUs are virtual: made up, to try things out. What runs, really runs." }) : "",
     tiles,
-    h("div", { class: "bar-above" }, legend, choice("Colour by", [["user", "By user"], ["use", "By use"]], by, pick)),
+    h("div", { class: "bar-above" }, legend, choice("Colour by", ways, by, pick)),
     map);
   draw();
   const later = throttled(250, draw);
   store.on(["jobs", "nodes", "sample", "theme"], later, signal);
   signal.addEventListener("abort", later.cancel);
+  watch(later, signal);
   if (!store.sample) {
     const samples = await get("series", { most: 2 });
     if (samples.length && !store.sample) { store.sample = samples.at(-1); later(); }
@@ -72,4 +76,8 @@ function users() {
   const more = ranked.slice(12).reduce((sum, [, gpus]) => sum + gpus, 0);
   return [...ranked.slice(0, 12).map(([owner, gpus]) => h("span", { class: "entry" }, person(owner), h("span", { class: "quiet", text: number(gpus) }))),
     more ? h("span", { class: "quiet", text: `and ${ranked.length - 12} more with ${number(more)}` }) : null];
+}
+
+function owners() {
+  return tenants().map((each) => h("span", { class: "entry" }, tenant(each.name), h("span", { class: "quiet", text: `${number(each.used)} of ${number(each.gpus)}${each.lent ? `, ${number(each.lent)} lent` : ""}` })));
 }

@@ -22,15 +22,15 @@ export async function show(root, signal, reference) {
   const charts = h("section", { class: "charts", "aria-label": "Measurements" });
   const log = h("section", { class: "card log", "aria-label": "Log" });
   let detail = await get(`jobs/${encodeURIComponent(reference)}`);
+  let stretches = await get(`jobs/${detail.job.id}/timeline`);
   const mine = () => ["admin"].includes(store.about.role) || (store.about.role === "user" && store.about.you === detail.job.owner);
   const draw = () => {
     refill(head, title(detail.job, mine(), reload));
     refill(facts, factsOf(detail, estimate));
-    refill(times, h("h2", { text: "Timeline" }), timeline(detail));
+    refill(times, h("h2", { text: "Timeline" }), timeline(detail, stretches));
   };
   const measure = async () => {
-    const ended = Boolean(detail.job.ended);
-    const [points, curve] = ended ? [[], null] : await Promise.all([get(`jobs/${detail.job.id}/usage`), get(`jobs/${detail.job.id}/profile`)]);
+    const [points, curve] = await Promise.all([get(`jobs/${detail.job.id}/usage`), get(`jobs/${detail.job.id}/profile`)]);
     if (!signal.aborted) charts.replaceChildren(...graphs(points, curve));
   };
   const reload = async () => {
@@ -55,13 +55,22 @@ export async function show(root, signal, reference) {
   await Promise.all([measure(), foresee().then(draw)]);
   if (mine()) follow(log, () => detail.job, signal);
   else log.append(h("h2", { text: "Log" }), h("p", { class: "quiet", text: "Its owner and admins see what it writes." }));
-  const later = throttled(500, () => reload().then(measure));
+  const later = throttled(500, async () => {
+    const before = holding(stretches);
+    stretches = await get(`jobs/${detail.job.id}/timeline`);
+    // What was said of its state and of what it had counts no more.
+    if (holding(stretches) !== before) asked = 0;
+    await reload();
+    await measure();
+  });
   store.on(["jobs"], (touched) => { if (!touched || touched.has(detail.job.id)) later(); }, signal);
   store.on(["sample"], () => { if (!detail.job.ended) measure(); }, signal);
   // How far it is, and why it waits, change without a decision.
   const timer = setInterval(() => { if (!document.hidden && !detail.job.ended) reload(); }, 2000);
   signal.addEventListener("abort", () => { later.cancel(); clearInterval(timer); });
 }
+
+const holding = (stretches) => JSON.stringify([stretches.at(-1)?.state, stretches.at(-1)?.places]);
 
 function title(job, mine, reload) {
   const deed = (verb, text, question, danger) => h("button", {
@@ -115,7 +124,8 @@ function factsOf({ job, directory, environment, hidden }, estimate) {
 }
 
 /** How sure an estimate is, and how often such estimates held before. */
-function chance({ chance: sure, past }) {
+function chance({ start, end, chance: sure, past }) {
+  if (start.middle === null && end.middle === null) return null;
   const before = past.estimates && past.held !== null ? `; ${percent(past.held, 1)} of ${count(past.estimates)} held so far` : "";
   return h("span", { class: "quiet", text: `, ${percent(sure, 1)} sure${before}` });
 }

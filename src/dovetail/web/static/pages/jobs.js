@@ -10,28 +10,35 @@ import { LongTable } from "../virtual.js";
 const COLUMNS = [["id", "Job", "id"], ["name", "Name", "name"], ["owner", "User", "owner"], ["state", "State", "state"], ["gpus", "GPUs", "num"], ["time", "For", "num time"], ["why", "Where; or when, and why not yet", "why"]];
 const VIEWS = [["live", "All live"], ["waiting", "Waiting"], ["running", "Running"], ["mine", "Mine"], ["ended", "Ended"]];
 const FRESH = 5000;
+/** Jobs that have ended, asked for at once; more come when somebody scrolls to the last. */
+const PAGE = 60;
+/** Who searches gets a screen full of them, among so many of the latest. */
+const SCREEN = 30;
+const SEARCHED = 3000;
 const AHEAD = 30_000;
 
 export async function show(root, signal) {
-  const state = { view: sessionStorage.getItem("dovetail-view") ?? "live", text: "", ended: [] };
+  const state = { view: sessionStorage.getItem("dovetail-view") ?? "live", text: "", ended: [], more: false };
   const reasons = new Map();
   const note = h("span", { class: "quiet", role: "status" });
   const search = h("input", { type: "search", placeholder: "Name, user or number", "aria-label": "Search", oninput: () => { state.text = search.value.trim().toLowerCase(); draw(); } });
   const phone = matchMedia("(max-width: 720px)");
-  const table = new LongTable({ label: "Jobs", columns: COLUMNS, key: (job) => String(job.id), row: (job) => cells(job, reasons), height: () => (phone.matches ? 62 : 38), seen: (items) => ask(items) });
+  const table = new LongTable({ label: "Jobs", columns: COLUMNS, key: (job) => String(job.id), row: (job) => cells(job, reasons), height: () => (phone.matches ? 62 : 38), seen: (items) => { ask(); if (items.at(-1) === state.ended.at(-1)) earlier(); } });
   const draw = () => {
     const items = found(state);
-    note.textContent = `${count(items.length)} of ${count(state.view === "ended" ? state.ended.length : store.jobs.size)}`;
+    note.textContent = state.view === "ended" ? `${count(items.length)} of ${count(state.ended.length)}${state.more ? " and more" : ""}` : `${count(items.length)} of ${count(store.jobs.size)}`;
+    if (state.text && items.length < SCREEN && state.ended.length < SEARCHED) earlier();
     table.show(items);
     hint.hidden = items.length > 0;
   };
   const hint = empty("No jobs here.", h("code", { text: "dovetail submit --gpus 1 -- python train.py" }));
   const later = throttled(300, draw);
   const ask = throttled(400, () => refresh(table, reasons, draw));
+  const earlier = throttled(300, async () => { if (state.view === "ended" && state.more) { await remember(state); if (!signal.aborted) draw(); } });
   const pick = async (view) => {
     state.view = view;
     sessionStorage.setItem("dovetail-view", view);
-    if (view === "ended") state.ended = await get("history", { limit: 500 });
+    if (view === "ended") await latest(state);
     table.body.scrollTop = 0;
     draw();
   };
@@ -40,13 +47,30 @@ export async function show(root, signal) {
   await pick(state.view);
   store.on(["jobs"], (touched) => { if (touched) for (const id of touched) reasons.delete(id); if (state.view !== "ended") later(); }, signal);
   store.on(["sample"], () => { if (state.view !== "ended") later(); }, signal);
-  store.on(["jobs"], throttled(2000, () => { if (state.view === "ended") pick("ended"); }), signal);
+  store.on(["jobs"], throttled(2000, async () => { if (state.view === "ended") { await latest(state); if (!signal.aborted) draw(); } }), signal);
   phone.addEventListener("change", draw, { signal });
   const foresee = async () => { if (!document.hidden && store.jobs.size) { store.estimates = await get("when"); if (!signal.aborted) later(); } };
   const timer = setInterval(foresee, AHEAD);
   signal.addEventListener("abort", () => clearInterval(timer));
   foresee();
-  signal.addEventListener("abort", () => { later.cancel(); ask.cancel(); });
+  signal.addEventListener("abort", () => { later.cancel(); ask.cancel(); earlier.cancel(); });
+}
+
+/** Who ended lately, in front of those that are known. */
+async function latest(state) {
+  const page = await get("history", { limit: PAGE });
+  const told = new Set(page.map((job) => job.id));
+  const known = state.ended.filter((job) => !told.has(job.id));
+  // Where all of a page is new, others may lie in between.
+  const whole = page.length < PAGE || known.length < state.ended.length;
+  if (!state.ended.length || !whole) { state.ended = page; state.more = page.length === PAGE; } else state.ended = [...page, ...known];
+}
+
+/** The page before the earliest that is known. */
+async function remember(state) {
+  const page = await get("history", { limit: PAGE, before: state.ended.at(-1).id });
+  state.ended = [...state.ended, ...page];
+  state.more = page.length === PAGE;
 }
 
 function found({ view, text, ended }) {

@@ -2,6 +2,7 @@
 
 import { colour, h } from "../dom.js";
 import { count, counted } from "../format.js";
+import { ownersOn } from "../owners.js";
 import { store } from "../store.js";
 import { nodeCard, useOf } from "./node_card.js";
 
@@ -77,17 +78,30 @@ function draw(view) {
   nodes.forEach((on, index) => {
     const left = (index % view.columns) * width + BETWEEN / 2;
     const top = Math.floor(index / view.columns) * height + BETWEEN / 2;
+    const owners = view.by === "tenant" ? ownersOn(on.node.name) : null;
     on.devices.forEach((held, device) => {
       const x = left + (device % across) * (CELL + GAP);
       const y = top + Math.floor(device / across) * (CELL + GAP);
-      cell(pen, paint, view.by, on, held, x, y);
+      if (owners) ownedCell(pen, paint, owners[device], x, y);
+      else cell(pen, paint, view.by, held, x, y);
     });
     if (on.node.state !== "open") frame(pen, paint.bad, left, top, width, height, 1);
     if (index === view.chosen) frame(pen, paint.ink, left, top, width, height, 1.5);
   });
 }
 
-function cell(pen, paint, by, on, held, x, y) {
+/** Full where its owner uses it, half where it is lent, pale where it is idle. */
+function ownedCell(pen, paint, patch, x, y) {
+  pen.fillStyle = paint.free;
+  pen.fillRect(x, y, CELL, CELL);
+  if (!patch?.tenant) return;
+  pen.fillStyle = patch.use === "bad" ? paint.bad : paint.hues[store.tenantHue(patch.tenant)];
+  pen.globalAlpha = patch.use === "idle" ? 0.3 : 1;
+  if (patch.use === "lent") { pen.beginPath(); pen.moveTo(x, y); pen.lineTo(x + CELL, y); pen.lineTo(x, y + CELL); pen.fill(); } else pen.fillRect(x, y, CELL, CELL);
+  pen.globalAlpha = 1;
+}
+
+function cell(pen, paint, by, held, x, y) {
   pen.globalAlpha = 1;
   pen.fillStyle = paint.free;
   pen.fillRect(x, y, CELL, CELL);

@@ -21,6 +21,7 @@ function form(rules, suggested, result, signal) {
   let days = 7;
   const policy = h("input", { id: "policy", list: "policies", placeholder: rules.policy, value: suggested ?? "", autocomplete: "off", spellcheck: "false" });
   const gpus = h("input", { id: "gpus", type: "number", min: 1, max: 100000, placeholder: store.nodes.reduce((sum, node) => sum + node.gpus, 0) });
+  const speed = h("input", { id: "speed", type: "number", min: 0.1, max: 100, step: "any", placeholder: 1 });
   const quotas = h("textarea", { id: "quotas", rows: 2, placeholder: "alice = 4", spellcheck: "false" });
   const button = h("button", { class: "primary", text: "Replay" });
   const submit = async (event) => {
@@ -28,7 +29,7 @@ function form(rules, suggested, result, signal) {
     button.disabled = true;
     result.replaceChildren(h("p", { class: "quiet", role: "status", text: "Replaying…" }));
     try {
-      const question = { policy: policy.value.trim(), gpus: gpus.value ? Number(gpus.value) : null, quotas: parsed(quotas.value), since: days ? store.now() - days * DAY : 0 };
+      const question = { policy: policy.value.trim(), gpus: gpus.value ? Number(gpus.value) : null, quotas: parsed(quotas.value), speed: speed.value ? Number(speed.value) : 1, since: days ? store.now() - days * DAY : 0 };
       const answer = await post("what-if", question);
       if (!signal.aborted) result.replaceChildren(...told(answer));
     } catch (error) { result.replaceChildren(); notify(error.message); }
@@ -39,6 +40,7 @@ function form(rules, suggested, result, signal) {
     h("datalist", { id: "policies" }, rules.ways.map((way) => h("option", { value: way.name }, way.about))),
     field("Policy", policy, "such as srtf or fifo:backfill=easy; empty: as it is"),
     field("GPUs", gpus, "in all; empty: as many as there are"),
+    field("Speed of GPUs", speed, "of another type: 2 is twice as fast as now"),
     field("Quotas", quotas, "GPUs by user or group, one a line"),
     h("div", { class: "field" }, h("span", { class: "label", text: "Jobs of" }), choice("Jobs of", [[1, "a day"], [7, "a week"], [30, "a month"], [0, "always"]], days, (value) => { days = value; })),
     button);

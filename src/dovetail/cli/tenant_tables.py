@@ -1,0 +1,184 @@
+"""Tenants in a terminal of 80 columns: what they own, what is lent, and which GPUs are whose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from dovetail.cli.job_tables import plain_table, text
+from dovetail.model.tenants import (
+    Affected,
+    Change,
+    Estate,
+    Loan,
+    Overview,
+    Patch,
+    Shift,
+    Tenant,
+    Tenants,
+    Use,
+)
+from dovetail.report.words import compact, duration
+
+if TYPE_CHECKING:  # for speed: a command that prints no table does not load rich
+    from rich.console import RenderableType
+    from rich.table import Table
+
+STYLES = {
+    Use.USED: "green",
+    Use.IDLE: "dim",
+    Use.LENT: "yellow",
+    Use.RETURNING: "cyan",
+    Use.BAD: "red",
+}
+NOBODY = "(nobody)"
+
+
+def owners_line(found: Overview | Tenants) -> str:
+    """`tenants with cells: vision 4 GPUs, speech 2 GPUs; 2 are nobody's`."""
+    estates: Sequence[Estate] = found.estates if isinstance(found, Overview) else found.tenants
+    owned = ", ".join(f"{each.name} {_gpus(each.gpus)}" for each in estates)
+    left = f"; {_gpus(found.unowned)} nobody's" if found.unowned else ""
+    return f"tenants with {found.kind}: {owned}{left}"
+
+
+def tenants_tables(found: Tenants, now: float) -> list[RenderableType]:
+    """What tenants own, what is lent to whom, and whose each GPU is."""
+    if not found.kind:
+        return [text("There are no tenants here: everybody shares everything.")]
+    shown: list[RenderableType] = [_owners(found)]
+    if any(tenant.cells for tenant in found.tenants):
+        shown.append(_cells(found.tenants))
+    if found.loans:
+        shown.append(_loans(found.loans, now))
+    shown.append(_nodes(found.patches))
+    if any(patch.cell and not patch.bound for patch in found.patches):
+        shown.append(
+            text("~: not tied to these GPUs; they are what its owner would get now", "dim")
+        )
+    return shown
+
+
+def change_tables(change: Change) -> list[RenderableType]:
+    """Who gains and who loses, and which jobs that concerns."""
+    verb = "is now" if change.applied else "would be"
+    head = f"Who owns what {verb} by {change.after}." if change.after else "Nobody owns anything."
+    shown: list[RenderableType] = [text(head)]
+    if change.tenants:
+        shown.append(_shifts(change.tenants))
+    elif change.before == change.after:
+        shown.append(text("No tenant gains or loses anything."))
+    if change.jobs:
+        shown.append(_affected(change.jobs))
+    others = f"{change.running} run" if change.running != 1 else "1 runs"
+    shown.append(text(f"No job is stopped: {others}." if change.running else "No job runs."))
+    if not change.applied:
+        shown.append(text("Nothing was changed: this was a dry run."))
+    return shown
+
+
+def _shifts(shifts: Iterable[Shift]) -> Table:
+    table = plain_table("tenant", "GPUs before", "after", "cells")
+    table.columns[1].justify = table.columns[2].justify = "right"
+    for each in shifts:
+        amounts = (f"{each.before:g}", f"{each.after:g}")
+        table.add_row(text(each.name), *amounts, text(", ".join(each.cells)))
+    return table
+
+
+def _affected(jobs: Iterable[Affected]) -> Table:
+    table = plain_table("job", "name", "user", "tenant", "state", "from then on")
+    for column in table.columns[:5]:
+        column.no_wrap = True
+    table.columns[1].max_width, table.columns[2].max_width = 16, 10
+    for each in jobs:
+        row = (str(each.job), each.name, each.user, each.tenant, each.state, each.becomes)
+        table.add_row(*map(text, row))
+    return table
+
+
+def _owners(found: Tenants) -> Table:
+    table = plain_table(
+        "tenant", "GPUs", "used", "idle", "lent", "bad", "borrowed", "running", "waiting"
+    )
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for each in found.tenants:
+        amounts = (each.gpus, each.used, each.idle, each.lent, each.bad, each.borrowed)
+        counts = (str(each.running), str(each.waiting))
+        table.add_row(text(each.name), *(f"{amount:g}" for amount in amounts), *counts)
+    if found.unowned:
+        table.add_row(text(NOBODY, "dim"), f"{found.unowned:g}")
+    return table
+
+
+def _cells(tenants: Iterable[Tenant]) -> Table:
+    table = plain_table("tenant", "cells", "GPUs each", "owned", "used", "idle", "lent", "bad")
+    for column in table.columns[2:]:
+        column.justify = "right"
+    for tenant in tenants:
+        for cell in tenant.cells:
+            counts = (cell.gpus, cell.owned, cell.used, cell.idle, cell.lent, cell.bad)
+            table.add_row(text(tenant.name), text(cell.type), *map(str, counts))
+    return table
+
+
+def _loans(loans: Iterable[Loan], now: float) -> Table:
+    table = plain_table("lent to", "name", "user", "GPUs", "of", "for", "back")
+    for column in table.columns[:6]:
+        column.no_wrap = True
+    table.columns[1].max_width, table.columns[2].max_width = 16, 10
+    for loan in loans:
+        table.add_row(
+            text(f"job {loan.job}"),
+            text(loan.name),
+            text(loan.user),
+            text(_where(loan.node, loan.devices)),
+            text(loan.lender or NOBODY),
+            text("" if loan.since is None else compact(max(0.0, now - loan.since))),
+            text(_back(loan)),
+        )
+    return table
+
+
+def _back(loan: Loan) -> str:
+    """When its owner has it again."""
+    if loan.back_in is None:
+        return "when wanted"
+    wanted = "" if loan.wanted_by is None else f", for job {loan.wanted_by}"
+    return f"in {duration(loan.back_in)}{wanted}"
+
+
+def _nodes(patches: Iterable[Patch]) -> Table:
+    table = plain_table("node", "GPUs", "of", "cell", "use", "jobs")
+    last = ""
+    for patch in sorted(patches, key=lambda each: (each.node, each.devices)):
+        name, last = ("" if patch.node == last else patch.node), patch.node
+        table.add_row(
+            text(name),
+            text(_spans(patch.devices)),
+            text(patch.tenant or NOBODY, "" if patch.tenant else "dim"),
+            text(patch.cell + ("" if patch.bound or not patch.cell else " ~")),
+            text(patch.use, STYLES[patch.use]),
+            text(", ".join(map(str, patch.jobs))),
+        )
+    return table
+
+
+def _where(node: str, devices: Sequence[int]) -> str:
+    return f"{node}: {_spans(devices)}"
+
+
+def _spans(devices: Sequence[int]) -> str:
+    """`0-3,6`."""
+    found: list[list[int]] = []
+    for device in devices:
+        if found and device == found[-1][-1] + 1:
+            found[-1].append(device)
+        else:
+            found.append([device])
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in found)
+
+
+def _gpus(count: float) -> str:
+    return f"{count:g} GPU{'' if count == 1 else 's'}"

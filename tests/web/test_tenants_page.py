@@ -1,0 +1,74 @@
+"""Tenants in a real browser: whose each GPU is, what is lent, and how its owner gets it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from looking import complaints, picture
+from served import Served, real
+
+pytestmark = pytest.mark.real
+
+OWNERS = """
+[[tenants]]
+name = "vision"
+gpus = [4]
+users = ["*"]
+
+[[tenants]]
+name = "speech"
+gpus = [2]
+users = ["*"]
+"""
+UNWILLING = "trap 'sleep 4; exit 0' TERM; while true; do sleep 0.2; done"
+"""It takes its time to stop."""
+
+
+@pytest.fixture(scope="module")
+def owned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("owned")
+    (folder / "tenants.toml").write_text(OWNERS)
+    options = ("--gpus", "8", "--tenancy", f"cells:{folder / 'tenants.toml'}")
+    with real(folder / "data", *options) as served:
+        yield served
+
+
+def submit(served: Served, name: str, gpus: int, tenant: str, *command: str, **more: Any) -> int:
+    return served.box.submit(command, name=name, gpus=gpus, tenant=tenant, cpus=0.1, **more)
+
+
+def test_what_is_lent_is_shown_and_seen_to_go_back_to_its_owner(look, owned, tmp_path):
+    own = submit(owned, "whisper", 1, "speech", "sleep", "90")
+    held = submit(owned, "resnet", 1, "vision", "sleep", "90")
+    borrowing = {"borrow": True, "resumable": True}
+    lent = submit(owned, "probe", 5, "speech", "bash", "-c", UNWILLING, **borrowing)
+    page = look(owned)
+    page.get_by_role("link", name="Tenants", exact=True).click()
+    vision = page.get_by_role("region", name="vision", exact=True)
+    vision.locator(".cell-gpu.lent", has_text=str(lent)).nth(1).wait_for(timeout=20_000)
+    vision.locator(".cell-gpu.used", has_text=str(held)).wait_for()
+    speech = page.get_by_role("region", name="speech", exact=True)
+    speech.locator(".cell-gpu.used", has_text=str(own)).wait_for()
+    page.get_by_role("heading", name="What is lent to whom").wait_for()
+    page.get_by_role("cell", name="when wanted").first.wait_for()
+    assert complaints(page) == []
+    picture(page, "tenants", tmp_path)
+    wanted = submit(owned, "vit", 2, "vision", "sleep", "90")
+    # Without a reload: on its way back first, then in use by its owner.
+    vision.locator(".cell-gpu.returning").first.wait_for(timeout=20_000)
+    vision.locator(".cell-gpu.used", has_text=str(wanted)).nth(1).wait_for(timeout=20_000)
+    for job in (own, held, lent, wanted):
+        owned.box.cancel(job)
+
+
+def test_the_cluster_map_says_whose_each_gpu_is(look, owned):
+    lent = submit(owned, "probe", 8, "speech", "sleep", "90", borrow=True, resumable=True)
+    page = look(owned)
+    page.locator(".owner", has_text="vision · lent").wait_for(timeout=20_000)
+    page.locator(".owner", has_text="speech").wait_for()
+    page.get_by_role("button", name="By tenant").click()
+    page.locator(".legend", has_text="vision").wait_for()
+    owned.box.cancel(lent)
+    page.locator(".owner.idle", has_text="vision").wait_for(timeout=20_000)
