@@ -238,14 +238,14 @@ def check(site: Site, controller: Controller, ends: dict[int, str]) -> None:
     rows = {row["id"]: row for row in store.rows(select(schema.jobs))}
     assert {number: row["state"] for number, row in rows.items()} == ends
     assert rows[max(ends)]["reason"] == "its time limit of 8 s is over"
-    _check_runs(site.machine, ends)
+    check_runs(site.machine, ends)
     runs = store.rows(select(schema.attempts))
     assert all(run["ended"] is not None for run in runs)
     assert {Attempt(run["job"], run["number"]) for run in runs} >= site.machine.known.keys()
     assert any(run["job"] == REQUEUED and run["fate"] == "requeue" for run in runs)
 
 
-def _check_runs(machine: Machine, ends: dict[int, str]) -> None:
+def check_runs(machine: Machine, ends: dict[int, str]) -> None:
     """Each job came to its end once, and no device had two attempts at a time."""
     finished: dict[int, int] = {}
     used: list[tuple[int, int, float, float]] = []

@@ -22,10 +22,15 @@ from typing import NamedTuple, TextIO
 
 import crashing
 import real_life
+import tenants_life
 from sqlalchemy import create_engine, text
 
 Life = Callable[[Path, str | None, int], int]
-LIVES: dict[str, Life] = {"fake": crashing.live, "local": real_life.live}
+LIVES: dict[str, Life] = {
+    "fake": crashing.live,
+    "local": real_life.live,
+    "tenants": tenants_life.live,
+}
 CHAIN = 41
 """Things a controller lives to do where one dies after the other."""
 

@@ -45,6 +45,11 @@ def test_kill_after_kill_gets_there_too(tmp_path: Path) -> None:
     assert found["killed"] > 20
 
 
+def test_among_tenants_too_and_while_others_come_to_own_what(tmp_path: Path) -> None:
+    found = killings("tenants", tmp_path)
+    assert found["killed"] == found["points"] == found["whole"] > 200
+
+
 def test_real_processes_are_found_again_after_a_kill(tmp_path: Path) -> None:
     found = killings("local", tmp_path, "--every", "2")
     # The busier the machine, the more is written at once: there are fewer points to die at, and

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 from virtual import Site
+from workbench import owners
 
 from dovetail.controller.parts import Parts, cluster_of
+from dovetail.core.books import RECLAIMED
 from dovetail.executors.fake import FakeExecutor
 from dovetail.model.cluster import Capabilities, Cluster
 from dovetail.model.costs import Costs
@@ -47,8 +49,11 @@ MODELS = ("resnet18", "gnmt", "")
 Told = tuple[float, list[Event], Plan]
 
 
-def trace(seed: int, count: int = 30) -> list[TraceJob]:
-    """Random jobs; some at the same moment, some that cannot resume, one too large."""
+def trace(seed: int, count: int = 30, lent: float = 0.0) -> list[TraceJob]:
+    """Random jobs; some at the same moment, some that cannot resume, one too large.
+
+    A part of them lives on what is `lent`.
+    """
     draw = Random(seed)
     jobs, at = [], 0.0
     for number in range(1, count + 1):
@@ -68,6 +73,8 @@ def trace(seed: int, count: int = 30) -> list[TraceJob]:
             group=draw.choice(("a", "b")),
             resumable=draw.random() < 0.8,
         )
+        if draw.random() < lent:
+            spec = spec._replace(priority=-1.0, resumable=True)
         jobs.append(TraceJob(spec, length))
     return jobs
 
@@ -115,13 +122,18 @@ def compare(folder: Path, policy: str, latency: float | None, seed: int, **more:
     speed = None
     if cluster.limits_cpu:
         speed = Sensitivity(catalogue(None), Locality())
-    parts = Parts(policy, costs=costs, quotas=more.pop("quotas", None))
+    parts = Parts(
+        policy, costs=costs, quotas=more.pop("quotas", None), tenancy=more.pop("tenancy", None)
+    )
     site = Site(folder, cluster, parts, latency, speed=speed)
-    jobs = trace(seed)
+    jobs = trace(seed, lent=0.4 if parts.tenancy else 0.0)
     expected, got = simulated(site, jobs), live(site, jobs)
-    assert len(expected) > len(jobs)
+    assert len(expected) > 0.8 * len(jobs)
+    actions = [action for _, _, plan in got for action in plan.actions]
     if latency is not None and "srtf" in policy:
-        assert any(getattr(action, "awaits", ()) for _, _, plan in got for action in plan.actions)
+        assert any(getattr(action, "awaits", ()) for action in actions)
+    if parts.tenancy:
+        assert any(getattr(action, "cause", "") == RECLAIMED for action in actions)
     for (now, batch, plan), (then, others, made) in zip(expected, got, strict=False):
         assert (then, made) == (now, plan), f"{batch} against {others}"
     assert len(got) == len(expected)
@@ -162,6 +174,32 @@ def test_a_shared_box_with_quotas_decides_alike(
 def test_slow_stops_are_waited_for_alike(seed: int, tmp_path: Path) -> None:
     slow = Costs(restart=3.0, stop=4.0)
     compare(tmp_path, "srtf", 1.5, seed, costs=slow)
+
+
+CELLS = owners("cells", red="nodes = 2", blue="nodes = 1\ngpus = [2, 1]").written()
+SHARES = owners("shares", red="gpus = 8", blue="gpus = 5").written()
+
+
+@pytest.mark.parametrize("latency", [None, 0.0, 2.0])
+@pytest.mark.parametrize(
+    ("policy", "tenancy"),
+    [
+        ("fifo:skip=true", CELLS),
+        ("srtf", CELLS),
+        ("las:round=40", CELLS),
+        ("shared", CELLS),
+        ("fifo:skip=true", SHARES),
+        ("sjf:backfill=easy", SHARES),
+    ],
+    ids=["cells-fifo", "cells-srtf", "cells-las", "cells-shared", "shares-fifo", "shares-sjf"],
+)
+def test_tenants_get_the_same_simulated_and_live(
+    policy: str, tenancy: str, latency: float | None, tmp_path: Path
+) -> None:
+    for seed in (1, 2, 3):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        compare(folder, policy, latency, seed, cluster="4x4,cpus=24,mem=500", tenancy=tenancy)
 
 
 def test_the_cluster_of_an_engine_is_the_one_it_was_made_of(tmp_path: Path) -> None:

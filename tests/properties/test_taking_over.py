@@ -32,7 +32,8 @@ CHANGES = [
 
 def make(name: str, slow: bool) -> Scheduler:
     tenants = TENANCIES[name]
-    return scheduler(CLUSTER, "srtf", costs=LOSSY, tenants=tenants, acknowledged=slow)
+    policy = "fifo:skip=true" if "shares" in name else "srtf"
+    return scheduler(CLUSTER, policy, costs=LOSSY, tenants=tenants, acknowledged=slow)
 
 
 def change(world: World, heir: Scheduler) -> None:

@@ -330,7 +330,11 @@ class Shares:
         self._modest = dict(state["modest"])
         known = {each.spec.id: each for each in held}
         for job, borrowed in state["held"]:
-            self._take(job, Taken(known[job].domain, known[job].virtual, borrowed))
+            if job in known:
+                self._take(job, Taken(known[job].domain, known[job].virtual, borrowed))
+        if len(known) < len(state["held"]):
+            # A fork may have been told to forget a job.
+            self._promote()
         self._show()
 
 

@@ -27,7 +27,7 @@ from dovetail.tenancy.cells.atlas import Atlas
 from dovetail.tenancy.cells.cell import Physical, Virtual
 from dovetail.tenancy.cells.commands import Break, Lend, Occupy, Repair, Vacate
 from dovetail.tenancy.cells.layout import Layout
-from dovetail.tenancy.cells.lending import Lending
+from dovetail.tenancy.cells.lending import Lending, has_gpus_throughout
 from dovetail.tenancy.cells.mapping import hardware_for
 from dovetail.tenancy.cells.overview import overview
 from dovetail.tenancy.cells.state import Cells
@@ -56,7 +56,6 @@ class VirtualClusters:
         self.cells = Cells(layout)
         self.cluster = cluster
         self.domains: Sequence[str] = (*self.cells.forest.estates, LENT)
-        #: domains whose views changed through others
         self.touched: set[int] = set()
         self._index = {name: index for index, name in enumerate(self.domains)}
         self._lent = len(self.domains) - 1
@@ -81,7 +80,7 @@ class VirtualClusters:
         """The tenant's own, by the longest path that has one; what is lent for low priorities."""
         if spec.priority < 0:
             return self._lent if spec.resumable else "what is lent is taken back: it must resume"
-        if not _parts_have_gpus(spec):
+        if not has_gpus_throughout(spec):
             return self._lent if spec.resumable else GPULESS
         path = listed(spec.tenant, self._index)
         if path and path != LENT:
@@ -257,8 +256,7 @@ class VirtualClusters:
             if isinstance(home, str) or not self._adopt(home, spec.id, physical):
                 self._adopt_as_lent(spec.id, physical)
         self._look_at_health()
-        found = [self._held[spec.id] for spec, _ in running]
-        return [Seat(held.domain, held.allocation) for held in found]
+        return [Seat(*self._held[spec.id][:2]) for spec, _ in running]
 
     def _adopt(self, domain: int, job: int, physical: Allocation) -> bool:
         """Find a job's devices among those its tenant owns; False: it cannot be."""
@@ -385,7 +383,7 @@ class VirtualClusters:
         storing.restore(self.cells, state["cells"])
         self._refused = set(state["refused"])
         known = {each.spec.id: each for each in held}
-        for job in state["held"]:
+        for job in (job for job in state["held"] if job in known):
             _, domain, virtual, physical = known[job]
             occupy(self._views[domain], virtual)
             if domain == self._lent:
@@ -397,9 +395,6 @@ class VirtualClusters:
                     self.lending.take(node, mask)
                 self.lending.hold(physical.parts, 1)
             self._note(domain, job, virtual, on, physical)
-
-
-def _parts_have_gpus(spec: JobSpec) -> bool:
-    """Does everything that a job may ask for have GPUs?"""
-    groups = (group for way in spec.request.alternatives for group in way.groups)
-    return all(group.each.gpus for group in groups)
+        # A fork may have been told to forget a job.
+        for place in storing.nobodys(self.cells, self._on):
+            self.cells.apply(Vacate(*place))

@@ -2,7 +2,7 @@
 
 Of each machine it lacks the devices that owners use, with the share of CPU and memory that goes
 with them, or what owners really hold there if that is more; and what others than us use. Knows no
-jobs and no cells: only numbers by machine.
+cells, only numbers by machine, and of jobs only who must live there.
 """
 
 from __future__ import annotations
@@ -12,6 +12,13 @@ from dataclasses import dataclass
 
 from dovetail.model.allocation import Part, allocation_of
 from dovetail.model.cluster import Cluster
+from dovetail.model.job import JobSpec
+
+
+def has_gpus_throughout(spec: JobSpec) -> bool:
+    """Has everything that a job may ask for GPUs? What has none goes with no cell."""
+    groups = (group for way in spec.request.alternatives for group in way.groups)
+    return all(group.each.gpus for group in groups)
 
 
 @dataclass

@@ -7,6 +7,7 @@ are single devices, as a tenancy's are.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from dovetail.tenancy.cells.building import Levels
@@ -81,6 +82,12 @@ def restore(cells: Cells, state: dict[str, Any]) -> None:
             mine.charged = group
             prioritise(mine, LOWEST)
             use(mine, LOWEST, 1)
+
+
+def nobodys(cells: Cells, used: Container[Physical]) -> list[tuple[str, int]]:
+    """Devices in use that are not among these."""
+    users = _used(cells)
+    return [(leaf.nodes[0], leaf.devices[0]) for leaf in users if leaf not in used]
 
 
 def _restore_stock(cells: Cells, stock: Stock, state: dict[str, Any]) -> None:

@@ -1,0 +1,88 @@
+"""Looking ahead among tenants: forks decide as the real one does, and may forget a job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from workbench import World, owners, scheduler, spec
+
+from dovetail.answers.foresight import Foresight, fork
+from dovetail.core.scheduler import Scheduler
+from dovetail.model.job import JobSpec
+
+TENANTS = {
+    "cells": owners("cells", red="nodes = 1", blue="gpus = [2, 1]"),
+    "shares": owners("shares", red="gpus = 4", blue="gpus = 4"),
+}
+AT = 12
+
+
+def jobs() -> list[JobSpec]:
+    return [
+        spec(
+            number,
+            (1, 2, 4)[number % 3] if number % 2 else 1,
+            number,
+            length=5.0 + number % 7,
+            tenant=("red", "blue")[number // 2 % 2] if number % 3 < 2 else "red",
+            priority=-1.0 if number % 4 == 0 else 0.0,
+            resumable=True,
+        )
+        for number in range(24)
+    ]
+
+
+def half_way(make: Any) -> tuple[World, Scheduler]:
+    world = World(make(), jobs())
+    for number, _ in enumerate(world.instants()):
+        if number == AT:
+            break
+    return world, world.scheduler
+
+
+@pytest.mark.parametrize("kind", TENANTS)
+def test_the_future_of_a_fork_is_what_comes(kind: str) -> None:
+    def make() -> Scheduler:
+        return scheduler("2x4", "fifo:skip=true", tenants=TENANTS[kind])
+
+    world, original = half_way(make)
+    world._arrivals.clear()
+    known = set(original.jobs)
+    ahead = Foresight(fork(make, original.image()), original.now, lambda job: job.expected)
+    while ahead.advance():
+        ahead.scheduler.validate()
+    ends = {}
+    for instant in world.instants():
+        ends |= {job.id: instant.now for job, _ in original.ended}
+    assert known <= ends.keys()
+    assert {job: ahead.ended[job] for job in known} == pytest.approx({j: ends[j] for j in known})
+
+
+@pytest.mark.parametrize("kind", TENANTS)
+def test_a_fork_may_forget_any_job(kind: str) -> None:
+    def make() -> Scheduler:
+        return scheduler("2x4", "fifo:skip=true", tenants=TENANTS[kind])
+
+    _, original = half_way(make)
+    image = original.image()
+    assert original.running > 2
+    for number in original.jobs:
+        others = [job for job in image["jobs"] if job.id != number]
+        forked = fork(make, {**image, "jobs": others})
+        forked.validate()
+        ahead = Foresight(forked, original.now, lambda job: job.expected)
+        while ahead.advance():
+            forked.validate()
+        assert not forked.running
+
+
+@pytest.mark.parametrize("kind", TENANTS)
+def test_an_image_can_be_restored_from_again_and_again(kind: str) -> None:
+    def make() -> Scheduler:
+        return scheduler("2x4", "fifo:skip=true", tenants=TENANTS[kind])
+
+    _, original = half_way(make)
+    image = original.image()
+    states = [fork(make, image).snapshot() for _ in range(2)]
+    assert states[0] == states[1] == original.snapshot()
