@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from dovetail.answers.calibration import Calibration
+from dovetail.answers.calibration import FLOOR, Calibration
 from dovetail.answers.when import Effort, when
 from dovetail.core.scheduler import Scheduler
 from dovetail.model.event import Event, Finished, Submitted, Wake
@@ -34,6 +34,12 @@ class Asked:
         assert self.start is not None
         low, high = self.estimate.start.low, self.estimate.start.high
         return low is not None and low <= self.start - self.at <= (high or float("inf"))
+
+    @property
+    def width(self) -> float:
+        """How many times as late as the low end the high one is, a minute making no difference."""
+        low, high = self.estimate.start.low, self.estimate.start.high
+        return ((high or float("inf")) + FLOOR) / ((low or 0.0) + FLOOR)
 
     @property
     def error(self) -> float:

@@ -89,6 +89,33 @@ def test_what_is_certain_stays_so_and_the_unknown_too() -> None:
     assert not calibration.hits
 
 
+def test_errors_of_many_jobs_do_not_even_out() -> None:
+    """A hundred jobs of a user whose lengths are guesses may all run longer."""
+    settings = Replay("x", "1x4", "fifo", predictor="history", restart_cost=0.0)
+    oracle = Oracle(settings, 1, Effort(40, 40, 60.0))
+    scheduler = oracle.make()
+    specs = [JobSpec(n, f"j{n}", 0.0, gang(4), user="ann") for n in range(100)]
+    scheduler.step(0.0, [Submitted(spec) for spec in specs])
+    found = when(scheduler.image(), oracle.make, 1.0, [99], effort=oracle.effort)[99].start
+    assert found.low is not None and found.high is not None
+    # A hundred that err on their own would be known within a third or so.
+    assert found.high > 2.5 * found.low
+
+
+def test_a_middle_of_few_futures_is_that_of_many() -> None:
+    settings = Replay("x", "1x4", "fifo", predictor="history", restart_cost=0.0)
+    oracle = Oracle(settings, 1, Effort())
+    scheduler = oracle.make()
+    specs = [JobSpec(n, f"j{n}", 0.0, gang(4), user="ann") for n in range(30)]
+    scheduler.step(0.0, [Submitted(spec) for spec in specs])
+    middles = [
+        when(scheduler.image(), oracle.make, 1.0, [29], effort=Effort(10, 10, 60.0), seed=seed)[29]
+        for seed in range(12)
+    ]
+    found = [each.start.middle for each in middles if each.start.middle]
+    assert max(found) < 2 * min(found)
+
+
 @pytest.mark.real
 @pytest.mark.shared
 def test_on_philly_ranges_hold_and_beat_the_naive_guess(
@@ -105,9 +132,12 @@ def test_on_philly_ranges_hold_and_beat_the_naive_guess(
     held = statistics.mean(each.holds for each in later)
     error = statistics.median(each.error for each in later)
     naive = statistics.median(each.naive_error for each in later)
+    cold = statistics.mean(each.holds for each in asked[: 2 * ENOUGH])
+    width = statistics.median(each.width for each in later)
     with capsys.disabled():
         print(  # noqa: T201
-            f"\nwhen, Philly: {held:.0%} of {len(later)} ranges of 80 % held; "
+            f"\nwhen, Philly: {held:.0%} of {len(later)} ranges of 80 % held, of the first "
+            f"{2 * ENOUGH} {cold:.0%}; from end to end a factor of {width:.2f} in the middle; "
             f"median error {error:.0f} s, naive {naive:.0f} s"
         )
     assert 0.7 <= held <= 0.9

@@ -67,6 +67,8 @@ def test_an_assistant_can_ask_all_there_is_to_know(host: Hosted, box: Box) -> No
         assert (await ask(client, "history", since="1h"))["jobs"][0]["name"] == "quick"
         answer = await ask(client, "what_if", gpus=8)
         assert (answer["before"]["gpus"], answer["after"]["gpus"]) == (4, 8)
+        assert "the same within 1 min" in answer["changes"]
+        assert not {"pairs", "delays"} & answer.keys()
         assert "no job 99" in await refusal(client, "why", job="99")
 
     talk(host, session)

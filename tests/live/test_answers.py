@@ -60,8 +60,8 @@ def test_when_is_not_known_of_jobs_that_are_over_or_held(box: Box) -> None:
     done = box.submit(["true"])
     box.wait(done)
     held = box.submit(["true"], held=True)
-    for number in (done, held):
-        with pytest.raises(UserError, match="not known"):
+    for number, said in ((done, f"dovetail show {done} says when"), (held, "not known")):
+        with pytest.raises(UserError, match=said):
             box.when(number)
 
 
@@ -72,6 +72,14 @@ def test_of_several_jobs_those_are_told_that_can_be_foreseen(host: Hosted) -> No
         found = line.get("/when", params={"jobs": f"{done},{runs}"})
         assert (found.status_code, list(found.json())) == (200, [str(runs)])
         assert line.get("/when", params={"jobs": "x"}).status_code == 422
+
+
+def test_a_time_limit_ends_what_might_run_for_days(box: Box) -> None:
+    box.submit(["sleep", "60"], gpus=4, time_limit=120)
+    number = box.submit(["true"], gpus=1, time_limit=60)
+    end = box.when(number).end
+    # The range may be stretched, the middle is what possible futures have.
+    assert end.middle is not None and end.middle <= 185
 
 
 def test_what_if_replays_what_was_seen(box: Box) -> None:

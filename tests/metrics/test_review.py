@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 
 from dovetail.metrics.review import (
@@ -16,6 +19,7 @@ from dovetail.metrics.review import (
     review,
 )
 from dovetail.model.review import Review
+from dovetail.report.week import html_week
 
 HOUR = 3600.0
 
@@ -86,3 +90,13 @@ def test_what_waited_longest_and_why() -> None:
     assert first.why == "fewer than 4 GPUs were free for 30% of that time"
     assert (second.wait, second.still) == (4 * HOUR, False)
     assert second.why == "fewer than 2 GPUs were free for 75% of that time"
+
+
+def test_minutes_are_drawn_as_well_as_weeks() -> None:
+    found = reviewed([asked(1, "ann", 4, 0.0, 10.0)], [Held(1, 4, 10.0, 60.0)], until=100.0)
+    drawn = re.search(
+        r'<script type="application/json" id="figures">(.*?)</script>', html_week(found)
+    )
+    assert drawn is not None
+    (line,) = json.loads(drawn[1])["use"]["data"]
+    assert len(set(line["x"])) > 90

@@ -1,9 +1,8 @@
 """How good earlier estimates were, and ranges made as wide as that says they must be.
 
-Lengths that are wrong are wrong together: a user's jobs all run longer, and sums of many do not
-even out. So the spread of possible futures alone is too narrow. What came of earlier estimates
-tells by how much: ranges are stretched, each side on its own, until they would have held as often
-as they promise.
+The spread of possible futures is what beliefs about lengths say, and these may be too sure or not
+sure enough. What came of earlier estimates tells by how much: ranges are stretched or narrowed,
+each side on its own, until they would have held as often as they promise.
 """
 
 from __future__ import annotations
@@ -16,11 +15,13 @@ from typing import Any
 
 from dovetail.model.live import Range
 
-REMEMBERED = 200
+REMEMBERED = 60
+"""Outcomes: enough for what lies beyond nine tenths, and soon forgotten if beliefs improve."""
+
 ENOUGH = 10
 """Outcomes before their word counts for more than the guess."""
 
-GUESS = 3.0
+GUESS = 1.25
 """How much too narrow ranges are taken to be before anything is known."""
 
 FLOOR = 60.0

@@ -6,7 +6,7 @@ itself, and not on jobs that nobody has submitted yet.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from time import monotonic
@@ -48,13 +48,14 @@ def when(
     *,
     wake_at: float | None = None,
     told: Callable[[int], bool] = lambda job: False,
+    limits: Mapping[int, float] | None = None,
     effort: Effort | None = None,
     seed: int = 0,
 ) -> dict[int, Estimate]:
-    """Estimates for these jobs, which have not ended."""
+    """Estimates for these jobs, which have not ended; `limits` end jobs after so many seconds."""
     spent = effort or Effort()
     samples = {job: Samples() for job in jobs}
-    draws = Draws(fork(make, image).predictor, now, Random(seed), told)
+    draws = Draws(fork(make, image).predictor, now, Random(seed), told, limits)
     until, runs = monotonic() + spent.budget, 0
     while runs < spent.runs and (runs < spent.least or monotonic() < until):
         draws.again()

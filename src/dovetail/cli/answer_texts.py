@@ -24,7 +24,7 @@ MOST_SHIFTS = 5
 def why_lines(answer: Why) -> list[str]:
     """A paragraph for the cause, then a line for each thing that matters."""
     head = f"job {answer.job} ({answer.name}) is {answer.state}"
-    reason = "" if answer.text == f"it is {answer.state}" else f": {answer.text}"
+    reason = "" if answer.text in ("", f"it is {answer.state}") else f": {answer.text}"
     lines = textwrap.wrap(f"{head}{reason}.", WIDTH)
     if answer.blame:
         lines.append("In front of it:")
@@ -53,8 +53,10 @@ def _instead(each: Instead) -> str:
 
 def when_lines(job: str, found: Estimate, now: float) -> list[str]:
     """A line for the start and one for the end."""
-    lines = [f"job {job} starts {_span(found.start, now)}", f"and ends {_span(found.end, now)}"]
-    chance = f"Each range holds with a probability of {percent(found.chance)}"
+    starts, ends = _span(found.start, now), _span(found.end, now)
+    lines = textwrap.wrap(f"job {job} starts {starts}", WIDTH, subsequent_indent="  ")
+    lines += textwrap.wrap(f"and ends {ends}", WIDTH, subsequent_indent="  ")
+    chance = f"Each range holds with a probability of {found.chance:.0%}"
     lines.append(f"{chance}: {found.runs} possible futures were tried.")
     past = found.past
     if past is not None and past.held is not None and past.error is not None:
@@ -68,11 +70,9 @@ def _span(span: Range, now: float) -> str:
         return "at a time that cannot be told"
     if span.high == 0:
         return "now"
-    at = moment(now + span.middle)
-    if span.high is None:
-        return f"in {duration(span.low)} or later; in the middle {duration(span.middle)}, {at}"
-    low, high = duration(span.low), duration(span.high)
-    return f"in {low} to {high}; in the middle {duration(span.middle)}, {at}"
+    high = "or later" if span.high is None else f"to {duration(span.high)}"
+    at = moment(now + span.middle, short=True)
+    return f"in about {duration(span.middle)} ({duration(span.low)} {high}), at {at}"
 
 
 def comparison_tables(answer: Comparison) -> list[RenderableType]:
@@ -175,4 +175,4 @@ def _difference(each: Difference) -> list[str]:
 
 def _few(jobs: tuple[int, ...]) -> str:
     more = f" and {len(jobs) - 5} more" if len(jobs) > 5 else ""
-    return f"job {', '.join(map(str, jobs[:5]))}{more}"
+    return f"job{'s' * (len(jobs) > 1)} {', '.join(map(str, jobs[:5]))}{more}"

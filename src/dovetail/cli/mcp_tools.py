@@ -25,6 +25,7 @@ from dovetail.cli.what_if import quota_sizes
 from dovetail.core.codec import to_plain
 from dovetail.live import Box, tasks
 from dovetail.model.errors import UserError
+from dovetail.report.comparing import bands
 
 Given = ParamSpec("Given")
 Answer = dict[str, Any]
@@ -118,6 +119,8 @@ class Tools:
         for each in (answer["before"], answer["after"]):
             for long in ("waits", "jcts", "busy", "queue"):
                 del each[long]
+        del answer["delays"], answer["pairs"]
+        answer["changes"] = dict(zip(bands(), answer["changes"], strict=True))
         return answer
 
     def nodes(self) -> Answer:

@@ -60,6 +60,11 @@ class Estimating:
             for live in controller.roster.values()
             if live.progress is not None and live.progress.total and live.progress.rate > 0
         )
+        limits = {
+            live.id: live.submission.time_limit
+            for live in controller.roster.values()
+            if live.submission.time_limit is not None
+        }
         async with self._lock:
             now = controller.time.now()
             # Some may have ended while others were answered.
@@ -74,6 +79,7 @@ class Estimating:
                 known,
                 wake_at=controller.wake_at,
                 told=told.__contains__,
+                limits=limits,
                 effort=effort,
             )
         for number in known:

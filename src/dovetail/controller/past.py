@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from sqlalchemy import Select, select
@@ -120,7 +120,8 @@ def _past(
         asked = submission.read(row["submission"], "{}")
         spec = asked.spec(len(found), float(row["submitted"]))
         named = spec._replace(name=f"{row['id']} {row['name']}", retries=0)
-        found.append(TraceJob(named, _work(row, expected)))
+        limit = asked.time_limit if asked.time_limit is not None else inf
+        found.append(TraceJob(named, min(_work(row, expected), limit)))
     notices = []
     if believed:
         notices.append(f"{believed} jobs have not ended: they are taken to run as believed")

@@ -171,7 +171,7 @@ def _hours(hours: float) -> str:
 
 
 def _moment(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _day(at: float) -> str:

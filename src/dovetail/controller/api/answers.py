@@ -69,9 +69,10 @@ async def when(reference: Reference, person: Anyone, service: Served) -> Estimat
     number, controller = single(reference, service), service.controller
     found = await service.estimating.estimate([number])
     if number not in found:
-        ended = number not in controller.roster
-        state = "has ended" if ended else "is held or waits for other jobs"
-        raise Refused(409, f"job {reference} {state}: when it starts is not known")
+        if number not in controller.roster:
+            raise Refused(409, f"job {reference} has ended; dovetail show {reference} says when")
+        said = "is held or waits for other jobs: when it starts is not known"
+        raise Refused(409, f"job {reference} {said}")
     return found[number]
 
 
