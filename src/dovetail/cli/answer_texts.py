@@ -24,7 +24,7 @@ MOST_SHIFTS = 5
 def why_lines(answer: Why) -> list[str]:
     """A paragraph for the cause, then a line for each thing that matters."""
     head = f"job {answer.job} ({answer.name}) is {answer.state}"
-    reason = "" if answer.text == f"it is {answer.state}" else f": {answer.text}"
+    reason = "" if answer.text in ("", f"it is {answer.state}") else f": {answer.text}"
     lines = textwrap.wrap(f"{head}{reason}.", WIDTH)
     if answer.blame:
         lines.append("In front of it:")
