@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hosting import Hosted
 
 Dovetail = Callable[..., Any]
 
 
-def test_what_looks_wrong_is_told_before_a_job_has_waited(dovetail: Dovetail, host: Hosted) -> None:
+def test_what_looks_wrong_is_told_before_a_job_has_waited(
+    dovetail: Dovetail, host: Hosted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOVETAIL_DATA_DIR", str(host.folder))
     asked = dovetail("submit", "--hold", "--name", "night", "--", "pyhton", "train.py")
     assert (asked.code, asked.out) == (0, "1\n")
     assert asked.err == "note: pyhton is no command here, so far\n"
