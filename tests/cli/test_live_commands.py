@@ -332,7 +332,7 @@ def test_jobs_outlive_controllers_unless_told_otherwise(tmp_path: Path) -> None:
     shown = json.loads(run(folder, "show", job, "--json").stdout)
     assert (shown["job"]["state"], shown["job"]["attempts"]) == ("running", 1)
     down = run(folder, "down", "--stop-jobs")
-    assert down.stdout == "The controller is down, with 1 job.\n"
+    assert down.stdout == "The controller is down; 1 job ended.\n"
     assert process.wait() == 0
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)

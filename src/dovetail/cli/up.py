@@ -275,7 +275,7 @@ def down(
         print_json({"down": True, "stopped": stopped})
     else:
         typer.echo(
-            "The controller is down" + (f", with {plural(stopped, 'job')}." if stop_jobs else ".")
+            "The controller is down" + (f"; {plural(stopped, 'job')} ended." if stop_jobs else ".")
         )
 
 
