@@ -158,3 +158,10 @@ def test_a_queue_of_a_thousand_is_answered_in_two_seconds() -> None:
     found = when(scheduler.image(), oracle.make, 1.0, [999])
     assert time.process_time() - begun < 2.0
     assert found[999].start.middle
+
+
+def test_nothing_ends_before_it_starts_however_far_both_are_stretched() -> None:
+    start, end = Range(5.0, 50.0, 900.0), Range(3.0, 60.0, 700.0)
+    assert end.no_earlier(start) == Range(5.0, 60.0, 900.0)
+    assert Range(3.0, None, None).no_earlier(start) == Range(5.0, None, None)
+    assert end.no_earlier(Range(None, None, None)) == end

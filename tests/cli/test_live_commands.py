@@ -157,7 +157,7 @@ def test_control_characters_do_not_reach_the_terminal(dovetail: Dovetail, host: 
     refused = dovetail("submit", "--name", evil, "--", "true")
     assert (refused.code, refused.err) == (
         2,
-        "dovetail: tasks.0.name: a name is one line of printable text\n",
+        "dovetail: --name: a name is one line of printable text\n",
     )
     with host.box() as box:
         box.submit([f"./{evil}", evil], environment={"X": evil}, directory="/")
@@ -242,16 +242,22 @@ MISTAKES: list[tuple[tuple[object, ...], str]] = [
     (("submit", "--gpus", 99, "--array", 3, "--", "true"), "was rejected: it "),
     (("submit", "--gpus", -1, "--", "true"), "gpus: Input should be greater"),
     (("submit", "--gpus", 1.5, "--", "true"), "1.5 GPUs"),
-    (("submit", "--cpus", "x", "--", "true"), "cpus: 'x' is no number of CPU cores"),
-    (("submit", "--memory", "lots", "--", "true"), "memory: 'lots' is no amount of memory"),
+    (("submit", "--cpus", "x", "--", "true"), "dovetail: --cpus: 'x' is no number of CPU cores"),
+    (
+        ("submit", "--memory", "lots", "--", "true"),
+        "dovetail: --memory: 'lots' is no amount of memory",
+    ),
     (("submit", "--deadline", "soon", "--", "true"), "deadline: 'soon' is no length of time"),
-    (("submit", "--after", "x", "--", "true"), "after.0: "),
+    (("submit", "--after", "x", "--", "true"), "dovetail: --after: "),
+    (("submit", "--gpus", -1, "--", "true"), "dovetail: --gpus: "),
+    (("submit", "--dry-run", "--memory", "1Z", "--", "true"), "dovetail: --memory: '1Z'"),
+    (("submit", "--directory", "gone", "--", "true"), "gone: there is no such folder"),
     (("submit", "--after", "77", "--", "true"), "there is no job 77"),
     (("submit", "--array", "5-1", "--", "true"), "an array has 1 to 10000 members"),
     (("submit", "--sweep", "lr", "--", "true"), "--sweep: write NAME=value"),
     (("submit", "--env", "=x", "--", "true"), "--env: write NAME=value"),
     (("submit", "--file", "none.yaml"), "none.yaml: cannot be read"),
-    (("submit", "--on-reboot", "x", "--", "true"), "on_reboot: Input should be"),
+    (("submit", "--on-reboot", "x", "--", "true"), "dovetail: --on-reboot: Input should be"),
     (("show", "x"), "'x' is no job: write 12, or 12.3"),
     (("show", 7), "there is no job 7"),
     (("why", "../nodes"), "there is nothing at "),
@@ -326,7 +332,7 @@ def test_jobs_outlive_controllers_unless_told_otherwise(tmp_path: Path) -> None:
     shown = json.loads(run(folder, "show", job, "--json").stdout)
     assert (shown["job"]["state"], shown["job"]["attempts"]) == ("running", 1)
     down = run(folder, "down", "--stop-jobs")
-    assert down.stdout == "The controller is down; 1 jobs were ended.\n"
+    assert down.stdout == "The controller is down; 1 job ended.\n"
     assert process.wait() == 0
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,8 +14,13 @@ from dovetail.cli.talking import AsJson, DataDir, box, print_json
 from dovetail.model.errors import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
     from dovetail.live import Box
     from dovetail.model.live import Receipt
+
+OPTIONS = {"secrets": "secret", "held": "hold"}
+"""Options that are not called like the field they set."""
 
 
 def submit(
@@ -97,7 +103,9 @@ def submit(
     }
     given = {key: value for key, value in fields.items() if value is not None}
     task = _task(command or [], file, given, _pairs(env, "--env") or {})
-    with box(data_dir) as found:
+    with box(data_dir) as found, _as_options(given):
+        if found.address.folder is not None:
+            _look(task)
         if dry_run:
             _preview(found, task, as_json)
             return
@@ -120,6 +128,32 @@ def _task(
         raise UserError("give a command after --, or a task file: dovetail submit -- python x.py")
     made = tasks.read(file) if file is not None else tasks.task(command)
     return {**made, **given, "environment": {**made["environment"], **extra}}
+
+
+@contextmanager
+def _as_options(given: Collection[str]) -> Iterator[None]:
+    """What the controller says of a field is told of the option that was typed."""
+    try:
+        yield
+    except UserError as error:
+        field, sign, said = str(error).removeprefix("tasks.0.").partition(": ")
+        # Which one of several it is follows a dot.
+        name = field.partition(".")[0]
+        if not sign or name not in given:
+            raise
+        raise UserError(f"--{OPTIONS.get(name, name).replace('_', '-')}: {said}") from None
+
+
+def _look(task: dict[str, Any]) -> None:
+    """What can be seen to be wrong from here, before the job has waited for its turn."""
+    from shutil import which  # noqa: PLC0415
+
+    directory, program = Path(task["directory"]), str(task["command"][0])
+    if not directory.is_dir():
+        raise UserError(f"{printable(str(directory))}: there is no such folder to run in")
+    there = directory / program if "/" in program else program
+    if which(there, path=task["environment"].get("PATH")) is None:
+        typer.echo(f"note: {printable(program)} is no command here, so far", err=True)
 
 
 def _preview(found: Box, task: dict[str, Any], as_json: bool) -> None:

@@ -28,6 +28,7 @@ from dovetail.cli.options import Allocator, LiveTenancy, Placement, Predictor, P
 from dovetail.cli.talking import AsJson, DataDir, box, print_json
 from dovetail.model.cluster import VIRTUAL, Node
 from dovetail.model.errors import UserError
+from dovetail.report.words import plural
 
 if TYPE_CHECKING:
     from dovetail.controller.api.listening import Listening
@@ -197,7 +198,7 @@ def _greeting(service: Service, where: Listening) -> Callable[[int | None], None
             scheme = "https" if where.certificate else "http"
             typer.echo(f"  {scheme}://{where.host}:{port} (token: dovetail token make)", err=True)
         if controller.roster:
-            typer.echo(f"  {len(controller.roster)} jobs from before", err=True)
+            typer.echo(f"  {plural(len(controller.roster), 'job')} from before", err=True)
         typer.echo("Submit with: dovetail submit --gpus 1 -- python train.py", err=True)
 
     return greet
@@ -274,7 +275,7 @@ def down(
         print_json({"down": True, "stopped": stopped})
     else:
         typer.echo(
-            "The controller is down" + (f"; {stopped} jobs were ended." if stop_jobs else ".")
+            "The controller is down" + (f"; {plural(stopped, 'job')} ended." if stop_jobs else ".")
         )
 
 

@@ -88,12 +88,9 @@ class Estimating:
 
     def _told(self, raw: Estimate) -> Estimate:
         accuracy = Accuracy(self.starts.held, self.starts.error, len(self.starts.hits))
-        return replace(
-            raw,
-            start=self.starts.stretched(raw.start),
-            end=self.ends.stretched(raw.end),
-            past=accuracy,
-        )
+        start, end = self.starts.stretched(raw.start), self.ends.stretched(raw.end)
+        # Each is stretched by what is known of its own kind, but nothing ends before it starts.
+        return replace(raw, start=start, end=end.no_earlier(start), past=accuracy)
 
     def _note(self, number: int, said: Said) -> None:
         job = self._controller.scheduler.jobs.get(number)

@@ -86,7 +86,7 @@ def resolve(controller: Controller, text: str, *, alive: bool = False) -> list[i
     """
     first, dot, second = text.strip().partition(".")
     if not _number(first) or (dot and not _number(second)):
-        raise UserError(f"{text!r} is no job: write 12, or 12.3 for a member of array 12")
+        raise UserError(f"{text!r} is no job: {_meant(controller, text.strip())}")
     number, jobs = int(first), schema.jobs.c
     if not dot and number in controller.roster:
         return [number]
@@ -100,6 +100,15 @@ def resolve(controller: Controller, text: str, *, alive: bool = False) -> list[i
     if not _numbers(controller, wanted.limit(1)):
         return _missing(str(number))
     return _numbers(controller, wanted.where(ALIVE) if alive else wanted)
+
+
+def _meant(controller: Controller, name: str) -> str:
+    """What to write instead: somebody may have given the name of a job."""
+    called = [live for live in controller.roster.values() if live.name == name]
+    if called:
+        member, number = called[-1].member, called[-1].id
+        return f"{number if member is None else member.array} is called so; write that"
+    return "write 12, or 12.3 for a member of array 12"
 
 
 def _number(text: str) -> bool:

@@ -345,7 +345,7 @@ class Books(Accounts):
         self.cluster.take(allocation, closed_too)
         job.virtual, job.allocation = virtual, allocation
         self.running += 1
-        if self._even and not allocation[2]:
+        if self._even and not allocation[2] and allocation[1] == job.spec[3].gpus:
             job.rate = 1.0
         else:
             job.rate = self.speed.rate(job.spec, allocation, self.cluster)

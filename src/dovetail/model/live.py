@@ -258,6 +258,15 @@ class Range:
     middle: float | None
     high: float | None
 
+    def no_earlier(self, other: Range) -> Range:
+        """Every part of it at least that part of the other."""
+        pairs = (self.low, other.low), (self.middle, other.middle), (self.high, other.high)
+        return Range(*(_later(mine, its) for mine, its in pairs))
+
+
+def _later(mine: float | None, its: float | None) -> float | None:
+    return mine if mine is None or its is None else max(mine, its)
+
 
 @dataclass(frozen=True)
 class Accuracy:

@@ -94,6 +94,15 @@ class Request:
     def __hash__(self) -> int:
         return self._hash
 
+    def full(self, gpus: int) -> int:
+        """Devices at full width of the alternative under which a job has so many."""
+        for alternative in self.alternatives:
+            most = sum(group.gpus for group in alternative.groups)
+            least = sum(group.least * group.each.gpus for group in alternative.groups)
+            if least <= gpus <= most:
+                return most
+        return gpus
+
 
 @lru_cache(maxsize=65536)
 def gang(

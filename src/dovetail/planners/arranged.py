@@ -101,7 +101,7 @@ class Arranged:
         curve = self.curve(job, parts[0].node)
         if curve is not None:
             fixed = not self.cluster.capabilities(parts[0].node).resize_in_place
-            if fixed or curve.flat:
+            if fixed or _eased(curve, parts[0]):
                 curve = self._lasting(curve, parts[0])
             held = tuple(
                 [
@@ -229,3 +229,9 @@ class Arranged:
         for job in jobs:
             if job.virtual is not None:
                 self._seat(job)
+
+
+def _eased(curve: Curve, part: Part) -> bool:
+    """Does a job that has no choice hold something else than its share?"""
+    least, gpus = curve.points[0], part.devices.bit_count()
+    return curve.flat and (part.cpu, part.memory) != (gpus * least.cpu, gpus * least.memory)

@@ -139,7 +139,8 @@ class World:
                 # Named tuples are quicker read by place than unpacked.
                 number, allocation = action[0], action[1]
                 truth, past = self.truths[number], self._past.get(number)
-                if not self._plain or truth[3] != FINISHED or allocation[2]:
+                narrow = allocation[1] != truth[0][3].gpus
+                if not self._plain or truth[3] != FINISHED or allocation[2] or narrow:
                     self._start(action, now)
                     continue
                 # What `_start` and `_run` do, where a run can only end well and is at rate 1.
@@ -196,7 +197,7 @@ class World:
         truth = self.truths[number]
         left = work = truth[1]
         rate = 1.0
-        if not self._even or allocation[2]:
+        if not self._even or allocation[2] or allocation[1] != truth[0][3].gpus:
             rate = self.speed.rate(truth[0], allocation, self.cluster)
         event: Event = _new(Finished, (number,))
         if truth[3] != FINISHED and self._as_recorded:

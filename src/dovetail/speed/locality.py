@@ -1,7 +1,9 @@
-"""The plain speed model: the mode's time factor, GPU type, and a penalty for being spread out.
+"""The plain speed model: width, the mode's time factor, GPU type, a penalty for being spread out.
 
-A job on more nodes than its GPUs need takes (1 + span_penalty) times as long. A type factor of 2
-means twice as fast as the type work is counted in. Neighbours do not matter here.
+A job that can be narrower and is, with w of its W GPUs, runs at (w / W) ** scaling of its full
+rate: in proportion, unless something else is known. A job on more nodes than its GPUs need takes
+(1 + span_penalty) times as long. A type factor of 2 means twice as fast as the type work is counted
+in. Neighbours do not matter here.
 """
 
 from __future__ import annotations
@@ -19,17 +21,21 @@ class Locality:
 
     span_penalty: float = 0.0
     type_factors: dict[str, float] = field(default_factory=dict)
+    #: 1: half the GPUs, half the speed; below 1: a narrow job makes more of each GPU
+    scaling: float = 1.0
 
     @property
     def even(self) -> bool:
-        """Is the rate 1 in every plain mode, so that nobody needs to ask?"""
+        """Is the rate 1 in every plain mode at full width, so that nobody needs to ask?"""
         return not (self.span_penalty or self.type_factors)
 
     def rate(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> float:
         """Work per second."""
-        rate = 1.0
+        rate, request = 1.0, spec.request
+        if allocation.gpus != request.gpus and (full := request.full(allocation.gpus)):
+            rate = float((allocation.gpus / full) ** self.scaling)
         if allocation.mode:
-            rate /= spec.request.modes[allocation.mode].time_factor
+            rate /= request.modes[allocation.mode].time_factor
         if self.type_factors and allocation.parts:
             kind = cluster.nodes[allocation.parts[0].node].type
             rate *= self.type_factors.get(kind, 1.0)
