@@ -130,7 +130,7 @@ def test_groups_with_a_quota_stand_in_where_there_are_no_tenants() -> None:
 
 @pytest.mark.parametrize("value", ['"ann"', "[1]", '[""]'])
 def test_lists_of_people_are_lists_of_names(value: str) -> None:
-    with pytest.raises(UserError, match=r"^t.toml:1: a: users is .* must be a list of names$"):
+    with pytest.raises(UserError, match=r"^t.toml:4: a: users is .* must be a list of names$"):
         contracts_in(f'[[tenants]]\nname = "a"\nnodes = 1\nusers = {value}\n', "t.toml")
 
 
