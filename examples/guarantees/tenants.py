@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dovetail.metrics.summary import summarise
+from dovetail.model.errors import UserError
 from dovetail.orderings import BUILTIN
 from dovetail.recipes import RECIPES
 from dovetail.simulator.experiment import Replay, replay
@@ -63,7 +64,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         inputs = _inputs(arguments, Path(folder))
         for policy in arguments.policies or [*BUILTIN, *RECIPES]:
-            results = _results(arguments, inputs, policy)
+            try:
+                results = _results(arguments, inputs, policy)
+            except UserError as error:
+                print(f"{policy:22}{error}")
+                continue
             print(_line(policy, results), flush=True)
             if arguments.each:
                 _print_tenants(results)
