@@ -110,7 +110,7 @@ def draw(found: dict[str, list[Bar]]) -> str:
             y = top + (bar.node * 5 + bar.device) * row
             x, wide = left + bar.begin * width / LAST, (bar.end - bar.begin) * width / LAST
             drawing.rect(x, y, wide, row - 3, COLOURS[bar.job.split("-")[0]])
-            if wide > 30:
+            if wide > 50:
                 drawing.text(x + 4, y + 14, bar.job, 11, colour="#fff")
         asks = left + 20 * width / LAST
         drawing.line([(asks, top - 8), (asks, top + 9 * row)], COLOURS["vision"], dash="4 3")

@@ -293,3 +293,28 @@ def test_numbers_that_do_not_add_up_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError) as error:
         shares(tmp_path, "x a 1@0+5", "a 3,b 2,b/c 2")
     assert str(error.value) == "tenants own 5 GPUs (a 3 + b 2); the cluster has 4"
+
+
+@pytest.mark.parametrize("policy", ["synergy", "synergy:order=srtf"])
+def test_cpu_and_memory_are_shared_out_inside_a_tenant_as_in_a_private_cluster(
+    tmp_path: Path, tenants: str, policy: str
+) -> None:
+    # Sensitive and insensitive models, of owners and of those who borrow around them.
+    trace = Path(workload(tmp_path / "jobs.csv", 4, lent=0.4))
+    head, *lines = trace.read_text().splitlines()
+    models = [("res18", "gnmt", "m5", "transformer")[index % 4] for index in range(len(lines))]
+    columns = head.removesuffix(",cpus,gpu_milli").split(",")
+    rows = [line.split(",")[: len(columns)] for line in lines]
+    trace.write_text(
+        "\n".join(
+            [
+                ",".join([*columns, "model"]),
+                *(",".join([*r, m]) for r, m in zip(rows, models, strict=True)),
+            ]
+        )
+    )
+    cluster = "4x8,cpus=24,mem=500"
+    alone = ends(f"private:{tenants}", str(trace), policy, cluster)
+    shared = ends(f"cells:{tenants}", str(trace), policy, cluster)
+    assert len(alone) > 20 and len(shared) == 80
+    assert {name: shared[name] for name in alone} == alone

@@ -3,8 +3,9 @@
 The lighter choice. A tenant may use as many GPUs as it owns, anywhere, and more while others leave
 theirs idle. Who is within its number may take devices back from those who borrow, latest first.
 Numbers nest: what `org/team` uses counts for `org` too, where that is listed. Tenants whose use
-over time is small against their number are asked first. A number says nothing about where: with
-others' jobs spread over all nodes, a tenant can own 8 GPUs and find no node with 8 free.
+over time is small against their number are asked first, group by group; what was used long ago
+counts less. A number says nothing about where: with others' jobs spread over all nodes, a tenant
+can own 8 GPUs and find no node with 8 free.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dovetail.core.protocols import Bound, Held, Seat
 from dovetail.core.registry import nearest
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Cluster
-from dovetail.model.errors import UserError
+from dovetail.model.errors import OverCommitted, UserError
 from dovetail.model.job import Job, JobSpec
 from dovetail.model.plan import Reason
 from dovetail.model.tenants import Overview
@@ -93,16 +94,26 @@ class Shares:
         return f"no tenant is called {spec.tenant!r}{nearest(spec.tenant, list(self._index))}"
 
     def turns(self, domains: list[int], now: float) -> Sequence[int]:
-        """Least use over time first, against what a tenant owns."""
+        """Least use over time first, against what is owned: of the groups, then inside them."""
+        if now > self._counted and self._modest:
+            # What a tenant wanted too much of may be gone from its queue.
+            self._modest.clear()
+            self._show()
         self._count(now)
-        return sorted(domains, key=lambda d: (self._served[d] / max(self._own[d], 1), d))
+        return sorted(domains, key=lambda domain: (self._ratios(domain), domain))
+
+    def _ratios(self, domain: int) -> list[float]:
+        """Use over time for each GPU that is owned, from the largest group down to the tenant."""
+        groups = reversed(self._counts_for[domain])
+        return [self._served[each] / max(self._own[each], 1) for each in groups]
 
     def _count(self, now: float) -> None:
         passed, self._counted = now - self._counted, now
         fade = 0.5 ** (passed / HALF_LIFE)
         held = [0] * len(self._own)
         for each in self._held.values():
-            held[each.domain] += each.allocation.milli_gpus
+            for counted in self._counts_for[each.domain]:
+                held[counted] += each.allocation.milli_gpus
         self._served = [
             served * fade + milli * passed for served, milli in zip(self._served, held, strict=True)
         ]
@@ -125,6 +136,9 @@ class Shares:
             return "CPU or memory there is in use by those who are within their number"
         if borrowed and victims:
             return self._decline(domain)
+        if not self._fits(allocation, victims):
+            self.touched.add(domain)
+            return "who borrowed it is within its number by now"
         for victim in victims:
             self._drop(victim)
             self._evicted.add(victim)
@@ -132,7 +146,21 @@ class Shares:
             self.touched.update(range(len(self.domains)))
         self._take(spec.id, Taken(domain, allocation, borrowed))
         self._show()
+        if borrowed and self.left(domain) >= 1000:
+            # What was idle is gone; what it may still reclaim was not in its view.
+            self.touched.add(domain)
         return Bound(allocation, tuple(victims))
+
+    def _fits(self, wanted: Allocation, victims: Sequence[int]) -> bool:
+        """Is it free once these are gone? What a tenant stops first may have let others in."""
+        room = self._all.copy()
+        for victim in victims:
+            room.release(self._held[victim].allocation)
+        try:
+            occupy(room, wanted)
+        except OverCommitted:
+            return False
+        return True
 
     def _victims(self, domain: int, wanted: Allocation) -> list[int] | None:
         """Who borrowed what is needed there; None: others need not go for it."""

@@ -351,7 +351,8 @@ class VirtualClusters:
         for domain, machines in enumerate(self._atlas.leaves):
             view = self._views[domain]
             for node, leaves in enumerate(machines):
-                bad = any(leaf.twin is not None and not leaf.twin.healthy for leaf in leaves)
+                # Machines are bad as a whole, and then all of them is bound.
+                bad = _is_bad(leaves[0])
                 if bad and node not in view.closed:
                     view.close(node, "bad hardware")
                     self.touched.add(domain)
@@ -366,6 +367,7 @@ class VirtualClusters:
             view.validate()
         for domain, machines in enumerate(self._atlas.leaves):
             for node, leaves in enumerate(machines):
+                assert len({_is_bad(leaf) for leaf in leaves}) == 1, f"half of {leaves} is bad"
                 for device, leaf in enumerate(leaves):
                     used = self._views[domain].share_of(node, device)[0] < 1000
                     assert used == (leaf.charged is not None), f"{leaf} differs from its view"
@@ -398,3 +400,8 @@ class VirtualClusters:
         # A fork may have been told to forget a job.
         for place in storing.nobodys(self.cells, self._on):
             self.cells.apply(Vacate(*place))
+
+
+def _is_bad(leaf: Virtual) -> bool:
+    """Does a tenant's device stand for bad hardware?"""
+    return leaf.twin is not None and not leaf.twin.healthy
