@@ -37,15 +37,15 @@ def test_nodes_without_gpus_are_a_pool_of_their_own() -> None:
     assert [pool.type for pool in cluster.pools] == ["gpu", "cpu"]
 
 
-def test_racks_go_through_parts() -> None:
+def test_each_part_begins_a_new_rack() -> None:
     cluster = parse_cluster("3x4,rack=2+3x4,rack=2")
     assert [node.place for node in cluster.nodes] == [
         ("rack0",),
         ("rack0",),
         ("rack1",),
-        ("rack1",),
         ("rack2",),
         ("rack2",),
+        ("rack3",),
     ]
 
 
