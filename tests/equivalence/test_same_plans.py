@@ -202,6 +202,14 @@ def test_tenants_get_the_same_simulated_and_live(
         compare(folder, policy, latency, seed, cluster="4x4,cpus=24,mem=500", tenancy=tenancy)
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("latency", [None, 0.0, 2.0])
+def test_tenants_that_displace_their_own_do_not_reclaim_from_each_other_for_ever(
+    latency: float | None, seed: int, tmp_path: Path
+) -> None:
+    compare(tmp_path, "srtf", latency, seed, cluster="4x4,cpus=24,mem=500", tenancy=SHARES)
+
+
 def test_the_cluster_of_an_engine_is_the_one_it_was_made_of(tmp_path: Path) -> None:
     site = Site(tmp_path, machines(WITH_CPU, 1.0), latency=1.0)
     made = cluster_of(FakeExecutor(site.machine))

@@ -55,7 +55,7 @@ def check(world: Scheduler) -> None:
     world.validate()
     for job in waiting(world):
         home, wanted = job.home, job.spec.request.milli_gpus
-        within = wanted <= shares.left(home)
+        within = wanted <= shares.due(home)
         at_hand = 1000 * shares._all.idle + sum(
             held.allocation.milli_gpus
             for held in shares._held.values()

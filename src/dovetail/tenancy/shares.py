@@ -1,7 +1,8 @@
 """Numbers of GPUs instead of cells: soft, so that what is idle can be borrowed and reclaimed.
 
 The lighter choice. A tenant may use as many GPUs as it owns, anywhere, and more while others leave
-theirs idle. Who is within its number may take devices back from those who borrow, latest first.
+theirs idle. Who has less than its number, what it borrows counted in, may take devices back from
+those who borrow, latest first.
 Numbers nest: what `org/team` uses counts for `org` too, where that is listed. Tenants whose use
 over time is small against their number are asked first, group by group; what was used long ago
 counts less. A number says nothing about where: with others' jobs spread over all nodes, a tenant
@@ -57,9 +58,10 @@ class Shares:
         self._index = {name: index for index, name in enumerate(gpus)}
         self._lent = len(self._index)
         self._check(cluster, gpus)
-        #: thousandths of GPUs: owned, in use within that, and use over time
+        #: thousandths of GPUs: owned, in use within that, borrowed, and use over time
         self._own = [*(1000 * number for number in gpus.values()), 0]
         self._used = [0] * len(self._own)
+        self._borrows = [0] * len(self._own)
         self._served = [0.0] * len(self._own)
         self._counted = 0.0
         #: each domain with the domains it counts for: itself and its groups
@@ -134,7 +136,7 @@ class Shares:
         victims = self._victims(domain, allocation)
         if victims is None:
             return "CPU or memory there is in use by those who are within their number"
-        if borrowed and victims:
+        if victims and allocation.milli_gpus > self.due(domain):
             return self._decline(domain)
         if not self._fits(allocation, victims):
             self.touched.add(domain)
@@ -204,10 +206,12 @@ class Shares:
     def _take(self, job: int, use: Taken) -> None:
         occupy(self._all, use.allocation)
         self._held[job] = use
-        if not use.borrowed:
-            self._charge(use, 1)
+        self._charge(use, 1)
 
     def _charge(self, use: Taken, sign: int) -> None:
+        if use.borrowed:
+            self._borrows[use.domain] += sign * use.allocation.milli_gpus
+            return
         for counted in self._counts_for[use.domain]:
             self._used[counted] += sign * use.allocation.milli_gpus
 
@@ -225,7 +229,7 @@ class Shares:
 
     def _decline(self, domain: int) -> str:
         """Only who stays within its number reclaims: ask again with what is idle in fact."""
-        self._modest[domain] = self.left(domain)
+        self._modest[domain] = self.due(domain)
         self._show()
         self.touched.add(domain)
         return "it would borrow what others borrowed before"
@@ -233,6 +237,14 @@ class Shares:
     def left(self, domain: int) -> int:
         """Thousandths of GPUs that a tenant owns and does not use."""
         return min(self._own[each] - self._used[each] for each in self._counts_for[domain])
+
+    def due(self, domain: int) -> int:
+        """Thousandths of GPUs that a tenant may reclaim.
+
+        What it borrows counts: it could give them to those who wait within its number. Otherwise
+        tenants that displace their own jobs for larger ones could reclaim from each other for ever.
+        """
+        return self.left(domain) - self._borrows[domain]
 
     def release(self, domain: int, allocation: Allocation, job: int) -> None:
         """What was in use can be had by everybody."""
@@ -246,14 +258,15 @@ class Shares:
     def _drop(self, job: int) -> None:
         held = self._held.pop(job)
         self._all.release(held.allocation)
+        self._charge(held, -1)
         if not held.borrowed:
-            self._charge(held, -1)
             self._promote()
 
     def _promote(self) -> None:
         """Who borrowed first is first to be within its number."""
         for held in self._held.values():
             if held.borrowed and held.allocation.milli_gpus <= self.left(held.domain):
+                self._charge(held, -1)
                 held.borrowed = False
                 self._charge(held, 1)
 
@@ -261,9 +274,9 @@ class Shares:
         """Bring all views up to date."""
         for domain, view in enumerate(self._views):
             self._copy(view)
-            own = max(self.left(domain), 0) // 1000
+            own = max(self.due(domain), 0) // 1000
             idle = self._all.idle
-            if idle < own and self._modest.get(domain) != self.left(domain):
+            if idle < own and self._modest.get(domain) != self.due(domain):
                 self._show_borrowed(domain, view, own)
             view.idle = min(sum(view.free), max(own, idle))
 
