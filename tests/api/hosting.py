@@ -30,9 +30,22 @@ from dovetail.controller.loop import Settings
 from dovetail.controller.opening import Engine, Opening, local, opened
 from dovetail.controller.parts import Parts
 from dovetail.live import Box, connect
+from dovetail.tenancy.contracts import contracts_in
+from dovetail.tenancy.kinds import Tenants
 
 PYTHON = sys.executable
 PATIENCE = 30.0
+OWNERS = """
+[[tenants]]
+name = "vision"
+gpus = [2]
+
+[[tenants]]
+name = "speech"
+gpus = [2]
+users = ["bob"]
+"""
+"""Two tenants who own all of four GPUs."""
 OTHERS = ("daemon", "nobody")
 """Accounts that every Linux has."""
 
@@ -46,6 +59,12 @@ def until(fact: Callable[[], Any], what: str = "it") -> Any:
         assert time.monotonic() < deadline, f"{what} did not come about"
         time.sleep(0.02)
     return found
+
+
+def of_tenants(kind: str = "cells") -> Parts:
+    """What decides where tenants own all GPUs."""
+    tenancy = Tenants(kind, contracts_in(OWNERS, "tenants.toml")).written()
+    return Parts("fifo:skip=true", tenancy=tenancy)
 
 
 class Hosted:

@@ -7,23 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hosting import Hosted, Process, until
+from hosting import OWNERS, Hosted, Process, of_tenants, until
 
-from dovetail.controller.parts import Parts
 from dovetail.live import Box
 from dovetail.model.errors import UserError
-from dovetail.tenancy.contracts import contracts_in
-from dovetail.tenancy.kinds import Tenants
 
-BEFORE = """
-[[tenants]]
-name = "vision"
-gpus = [2]
-
-[[tenants]]
-name = "speech"
-gpus = [2]
-"""
 AFTER = """
 [[tenants]]
 name = "vision"
@@ -38,8 +26,7 @@ users = ["ann"]
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Iterator[Hosted]:
-    tenancy = Tenants("cells", contracts_in(BEFORE, "tenants.toml")).written()
-    with Hosted(tmp_path / "data", parts=Parts("fifo:skip=true", tenancy=tenancy)) as made:
+    with Hosted(tmp_path / "data", parts=of_tenants()) as made:
         yield made
 
 
@@ -76,7 +63,7 @@ def test_jobs_run_on_when_others_own_their_hardware(shared: Hosted) -> None:
         assert {loan.job for loan in box.tenants().loans} == {mine, theirs}
         assert box.why(waits).cause == "tenant"
         # Once its tenant is there again, it finds its place.
-        box.apply_tenants(BEFORE)
+        box.apply_tenants(OWNERS)
         box.cancel(theirs)
         assert box.wait(waits, 30).state == "done"
 
@@ -85,8 +72,8 @@ def test_jobs_run_on_when_others_own_their_hardware(shared: Hosted) -> None:
     ("text", "said"),
     [
         (
-            BEFORE + '[[tenants]]\nname = "x"\ngpus = [2]\n',
-            "new.toml:11: x asks for 1 cell of 2 GPUs of virtual; 0 are left after vision, speech",
+            OWNERS + '[[tenants]]\nname = "x"\ngpus = [2]\n',
+            "new.toml:12: x asks for 1 cell of 2 GPUs of virtual; 0 are left after vision, speech",
         ),
         ("[[tenants]]\nname = 3\n", "new.toml:2: a tenant needs a name"),
         ("", "new.toml: lists no tenants"),
@@ -156,7 +143,7 @@ def test_it_survives_a_kill_and_a_start_that_says_nothing_of_tenants(
 ) -> None:
     """A controller of its own, with real processes, killed right after the change."""
     first = tmp_path / "tenants.toml"
-    first.write_text(BEFORE)
+    first.write_text(OWNERS)
     folder = tmp_path / "data"
     killed = Process(folder, "--tenancy", f"cells:{first}", "--policy", "fifo:skip=true")
     assert "tenants with cells: vision 2 GPUs, speech 2 GPUs" in killed.said()
@@ -184,9 +171,9 @@ def test_it_survives_a_kill_and_a_start_that_says_nothing_of_tenants(
 
 def test_a_start_may_end_tenancies_and_refuses_wrong_ones(tmp_path: Path) -> None:
     path, folder = tmp_path / "tenants.toml", tmp_path / "data"
-    path.write_text(BEFORE)
+    path.write_text(OWNERS)
     Process(folder, "--tenancy", f"shares:{path}").close()
-    path.write_text(BEFORE + '[[tenants]]\nname = "x"\nnodes = 1\n')
+    path.write_text(OWNERS + '[[tenants]]\nname = "x"\nnodes = 1\n')
     with pytest.raises(AssertionError, match=r"tenants.toml:4: vision asks for 1 cell of 2 GPUs"):
         Process(folder, "--tenancy", f"cells:{path}")
     kept = Process(folder)

@@ -8,25 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hosting import Hosted, until
+from hosting import Hosted, of_tenants, until
 
-from dovetail.controller.parts import Parts
 from dovetail.live import Box
 from dovetail.model.errors import UserError
 from dovetail.model.tenants import Loan, Tenant, Use
-from dovetail.tenancy.contracts import contracts_in
-from dovetail.tenancy.kinds import Tenants
 
-OWNERS = """
-[[tenants]]
-name = "vision"
-gpus = [2]
-
-[[tenants]]
-name = "speech"
-gpus = [2]
-users = ["bob"]
-"""
 TRAIN = Path(__file__).parents[2] / "examples" / "live" / "train.py"
 STUBBORN = "trap 'sleep 2; exit 0' TERM; sleep 60 & wait"
 """A job that takes its time to leave."""
@@ -34,8 +21,7 @@ STUBBORN = "trap 'sleep 2; exit 0' TERM; sleep 60 & wait"
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Iterator[Hosted]:
-    tenancy = Tenants("cells", contracts_in(OWNERS, "tenants.toml")).written()
-    with Hosted(tmp_path / "data", parts=Parts("fifo:skip=true", tenancy=tenancy)) as made:
+    with Hosted(tmp_path / "data", parts=of_tenants()) as made:
         yield made
 
 
@@ -129,9 +115,7 @@ def test_what_tenants_own_is_measured(shared: Hosted) -> None:
 
 
 def test_numbers_are_borrowed_and_reclaimed(tmp_path: Path) -> None:
-    tenancy = Tenants("shares", contracts_in(OWNERS, "tenants.toml")).written()
-    parts = Parts("fifo:skip=true", tenancy=tenancy)
-    with Hosted(tmp_path / "data", parts=parts) as host, host.box() as box:
+    with Hosted(tmp_path / "data", parts=of_tenants("shares")) as host, host.box() as box:
         first = box.submit(["sleep", "60"], gpus=2, tenant="speech", resumable=True)
         more = box.submit(["sleep", "60"], gpus=2, tenant="speech", resumable=True)
         until(lambda: state(box, first) == state(box, more) == "running")

@@ -134,7 +134,8 @@ class CellsMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.healthy)
     def the_configuration_changes(self, choice: int) -> None:
         running = {member for group in self.cells.groups.values() for member in group.members}
-        self.cells = self.cells.reconfigured(LAYOUTS[choice % 2])
+        before, self.cells = self.cells, Cells(LAYOUTS[choice % 2])
+        self.cells.take_over(before)
         kept = {member for group in self.cells.groups.values() for member in group.members}
         assert kept == running, "somebody was lost"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, select
 
 from dovetail.controller import schema
 from dovetail.controller.loop import Controller
@@ -53,30 +53,6 @@ class Filter:
 
 
 ALL = Filter()
-
-
-@dataclass(frozen=True)
-class ArrayDescription:
-    """An array as people see it."""
-
-    id: int
-    name: str
-    owner: str
-    size: int
-    submitted: float
-    #: how many of its jobs are in each state
-    states: dict[str, int]
-
-
-def array_of(controller: Controller, number: int) -> ArrayDescription:
-    """One array and how far its members are."""
-    store, arrays, jobs = controller.journal.store, schema.arrays, schema.jobs
-    rows = store.rows(select(arrays).where(arrays.c.id == number))
-    if not rows:
-        raise Missing(f"there is no array {number}")
-    mine = select(jobs.c.state, func.count().label("jobs")).where(jobs.c.array == number)
-    counted = store.rows(mine.group_by(jobs.c.state).order_by(jobs.c.state))
-    return ArrayDescription(**rows[0], states={row["state"]: row["jobs"] for row in counted})
 
 
 def resolve(controller: Controller, text: str, *, alive: bool = False) -> list[int]:

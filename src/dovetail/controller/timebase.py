@@ -87,7 +87,3 @@ class TimeBase:
     def wall(self) -> float:
         """The time people read."""
         return self.clock.wall()
-
-    def as_wall(self, moment: float) -> float:
-        """A moment of decisions as people would have read it, by today's clock."""
-        return self.wall() - (self.now() - moment)

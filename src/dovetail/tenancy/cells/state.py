@@ -277,14 +277,11 @@ class Cells:
                     if member is not None:
                         yield Sit(member, group.gang, size, row, placed)
 
-    def reconfigured(self, layout: Layout) -> Cells:
-        """Another configuration with everybody who runs; who lost their cells are lent theirs."""
-        fresh = Cells(layout)
-        fresh.take_over(self)
-        return fresh
-
     def take_over(self, other: Cells) -> None:
-        """Everybody who runs in another configuration runs in this one, on the same hardware."""
+        """Everybody who runs in another configuration runs in this one, on the same hardware.
+
+        Who lost their cells are lent theirs.
+        """
         for sit in other.sitting():
             self.apply(sit)
         for node in sorted(other.bad_nodes):
