@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,6 +86,16 @@ def box(host: Any) -> Iterator[Any]:
         yield made
 
 
+@cache
+def commands() -> Callable[..., Any]:
+    """The tree of commands: making it takes longer than most of them."""
+    from typer.main import get_command
+
+    from dovetail.cli.app import app
+
+    return get_command(app)
+
+
 class Answer(NamedTuple):
     """What a command left behind."""
 
@@ -99,6 +110,8 @@ def dovetail(
 ) -> Callable[..., Answer]:
     """Run a command as a person would, without the cost of a new process."""
     from dovetail.cli import main
+
+    monkeypatch.setattr("dovetail.cli.app.app", commands())
 
     def run(*arguments: object) -> Answer:
         monkeypatch.setattr(sys, "argv", ["dovetail", *map(str, arguments)])
