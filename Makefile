@@ -36,6 +36,7 @@ test: setup  ## all tests that need no system packages
 
 test-real: setup  ## what needs system packages; installs them when root, else skips by name
 	$(BIN)/python tests/real/prepare.py
+	DOVETAIL_TEST_EFFORT=1 $(BIN)/pytest -n auto -m 'hypothesis and not real and not gpu'
 	$(BIN)/pytest -m real -rs
 
 test-gpu: setup  ## what only a box with an NVIDIA GPU and PyTorch can show
