@@ -111,6 +111,7 @@ class Stream:
         return alone, watched
 
 
+@pytest.mark.real
 def test_a_shadow_adds_less_than_a_tenth_to_a_decision(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -129,8 +129,9 @@ def test_a_gang_is_placed_in_less_than_five_milliseconds(cluster: Cluster) -> No
     assert p99(day.times, same.times, again.times) < 0.005
 
 
-def test_a_job_is_bound_in_less_than_five_milliseconds(cluster: Cluster) -> None:
-    tenancy, draw, times = made(cluster), Random(2), list[float]()
+def bound(tenancy: VirtualClusters) -> list[float]:
+    """Jobs come and go: how long each took to be bound."""
+    draw, times = Random(2), list[float]()
     live: dict[int, tuple[int, Allocation]] = {}
     closed, evicted = list[int](), 0
     for job in range(4000):
@@ -153,18 +154,24 @@ def test_a_job_is_bound_in_less_than_five_milliseconds(cluster: Cluster) -> None
         allocation = allocation_of(parts)
         spec = JobSpec(job, f"j{job}", 0.0, gang(gpus))
         began = thread_time()
-        bound = tenancy.bind(domain, allocation, spec)
+        found = tenancy.bind(domain, allocation, spec)
         times.append(thread_time() - began)
-        if isinstance(bound, str):
+        if isinstance(found, str):
             # Its cells are on bad hardware just now.
             continue
         live[job] = (domain, allocation)
-        evicted += len(bound.victims)
-        for victim in bound.victims:
+        evicted += len(found.victims)
+        for victim in found.victims:
             tenancy.release(*live.pop(victim), victim)
     tenancy.validate()
     assert len(times) > 1500 and evicted > 50
-    assert p99(times) < 0.005
+    return times
+
+
+@pytest.mark.real
+def test_a_job_is_bound_in_less_than_five_milliseconds(cluster: Cluster) -> None:
+    tenancies = [made(cluster) for _ in range(3)]
+    assert p99(*map(bound, tenancies)) < 0.005
     began = thread_time()
-    assert tenancy.overview().patches
+    assert tenancies[0].overview().patches
     assert thread_time() - began < 1
