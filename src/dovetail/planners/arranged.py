@@ -25,10 +25,13 @@ from dovetail.model.request import Request
 from dovetail.planners.arranging import Arranging
 from dovetail.planners.reasons import (
     amounts,
+    behind_others,
+    describe,
     found,
     missing_amounts,
     names_of,
     next_to_end,
+    not_ours,
     short_of_amounts,
     why_impossible,
 )
@@ -36,6 +39,8 @@ from dovetail.planners.walk import Walk
 
 MOST_PASSED = 8
 """Requests that cannot be arranged and are passed over in one plan."""
+SHORT = frozenset({"devices", "fragmentation", "rank"})
+"""What it says where they are not."""
 MOST_WEIGHED = 20
 """Running jobs that are weighed one by one when somebody asks who is in the way."""
 BY_NUMBER = frozenset({"next", "order", "patience"})
@@ -272,32 +277,40 @@ class Arranged:
     def explain(self, job: Job, now: float) -> Reason:
         """Why the job waits: where it fits by number of GPUs, perhaps for what goes with them."""
         reason = self.inner.explain(job, now)
-        if reason.cause not in BY_NUMBER:
+        if reason.cause not in BY_NUMBER and reason.cause not in SHORT:
             return reason
         about = (id(self), id(job.lane), job.spec.model)
-        short = found((*about, "amounts"), lambda: self._short_of(job))
-        return reason if short is None else short
+        ends = found((*about, "ends"), lambda: self._ends(job))
+        if reason.cause in SHORT:
+            return self._to_end(job, reason, ends) if ends else reason
+        return self._amounts(job, ends) if ends != [] else reason
 
-    def _short_of(self, job: Job) -> Reason | None:
-        """What is missing beside the GPUs that are free; None: nothing is."""
-        if self._starts_without(job, []):
-            return None
-        missing = self._missing(job)
+    def _amounts(self, job: Job, ends: list[Job] | None) -> Reason:
+        """GPUs are free, but not what goes with them until these jobs end; None: whoever ends."""
+        if ends is None:
+            request = job.spec.request
+            choices = options(request, self.cluster, self.fallback)
+            return not_ours(self.inner, choices, describe(request))
+        text = f"{self._missing(job)}, even if others gave back what they can"
+        return self._to_end(job, Reason("cpu or memory", text), ends)
+
+    def _to_end(self, job: Job, reason: Reason, ends: list[Job]) -> Reason:
+        blockers = tuple(each.id for each in ends)
+        unblock = f"the end of {names_of(self.inner, blockers)}"
+        return behind_others(self.inner, job, reason._replace(blockers=blockers, unblock=unblock))
+
+    def _ends(self, job: Job) -> list[Job] | None:
+        """Whose ends would let it start, the next to end first; None: not even if all ended."""
         running, ends = next_to_end(self.inner), list[Job]()
         while not self._starts_without(job, ends):
             if len(ends) == len(running):
-                text = f"{missing}, even if no job of ours ran"
-                return Reason("others", text, (), "others using less")
+                return None
             ends = running[: max(1, 2 * len(ends))]
         for other in ends[:MOST_WEIGHED][::-1]:
             fewer = [each for each in ends if each is not other]
             if self._starts_without(job, fewer):
                 ends = fewer
-        blockers = tuple(each.id for each in ends)
-        text = f"{missing}, even if others gave back what they can"
-        return Reason(
-            "cpu or memory", text, blockers, f"the end of {names_of(self.inner, blockers)}"
-        )
+        return ends
 
     def _starts_without(self, job: Job, gone: list[Job]) -> bool:
         """Could it be arranged if these were gone?"""

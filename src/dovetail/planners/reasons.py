@@ -26,6 +26,8 @@ Found = TypeVar("Found")
 
 MOST_AHEAD = 10
 """Jobs ahead in the order that are named."""
+MOST_LOOKED_AT = 50
+"""Jobs ahead in the order of whom it is asked whether they would take what becomes free."""
 MOST_WEIGHED = 200
 """So many running jobs are weighed one by one; of more, the rest is taken to be in the way."""
 
@@ -109,7 +111,33 @@ def explain_waiting(walk: Walk, job: Job) -> Reason:
     """Find the one binding cause: order, what is not ours, devices, their places, or amounts."""
     lane = walk.lane(job)
     short = found((id(walk), id(lane)), lambda: _short_of(walk, lane, job.spec.request))
-    return _held_by_order(walk, job) if short is None else short
+    return _held_by_order(walk, job) if short is None else behind_others(walk, job, short)
+
+
+def behind_others(walk: Walk, job: Job, short: Reason) -> Reason:
+    """What is missing, and who would have it first once it is there."""
+    if not short.blockers:
+        return short
+    draft = Draft(walk.view.cluster, walk.placement)
+    for number in short.blockers:
+        held = walk.view.jobs[number].virtual
+        assert held is not None
+        draft.release(held)
+    ahead: list[int] = []
+    for other in ahead_of(walk, job)[:MOST_LOOKED_AT]:
+        place = draft.find(walk.lane(other).options)
+        if place is not None:
+            draft.take(place)
+            ahead.append(other.id)
+        elif not walk.ordering.skip and not walk.ordering.preempt:
+            ahead.append(other.id)
+            break
+    still_fits = draft.find(walk.lane(job).options) is not None
+    if not ahead or (still_fits and walk.ordering.skip):
+        return short
+    named = ahead[:MOST_AHEAD]
+    waits = f"once {names_of(walk, ahead)} ha{'ve' if len(ahead) > 1 else 's'} had a turn"
+    return short._replace(blockers=(*short.blockers, *named), unblock=f"{short.unblock}, {waits}")
 
 
 def _short_of(walk: Walk, lane: Lane, request: Request) -> Reason | None:
@@ -120,8 +148,8 @@ def _short_of(walk: Walk, lane: Lane, request: Request) -> Reason | None:
     asked = describe(request)
     ends = _until_it_fits(walk, lane, next_to_end(walk))
     if ends is None:
-        return _not_ours(walk, lane, asked)
-    unblock = f"the end of {names_of(walk, ends)}"
+        return not_ours(walk, lane.options, asked, lane.refusal)
+    unblock = f"the end of {names_of(walk, ends)}{_or_opened(walk, lane)}"
     idle, of = _in_reach(cluster, lane)
     if lane.size > idle:
         return Reason("devices", f"needs {asked}; {idle} of {of} are free", ends, unblock)
@@ -199,24 +227,41 @@ def _fits_beside(draft: Draft, lane: Lane, other: Job) -> bool:
     return False
 
 
-def _not_ours(walk: Walk, lane: Lane, asked: str) -> Reason:
+def _or_opened(walk: Walk, lane: Lane) -> str:
+    """Would nodes that are closed now be enough?"""
+    twin = walk.view.cluster.copy()
+    closed = sorted(twin.closed)
+    for node in closed:
+        twin.open(node)
+    if not closed or Draft(twin, walk.placement).find(lane.options) is None:
+        return ""
+    return f", or {_nodes(twin, closed)} back in service"
+
+
+def _nodes(cluster: Cluster, numbers: Sequence[int]) -> str:
+    return " and ".join(cluster.nodes[node].name for node in numbers[:3])
+
+
+def not_ours(
+    walk: Walk, choices: Sequence[Option], asked: str, refusal: str | None = None
+) -> Reason:
     """It would not fit even if all our jobs were gone."""
     cluster = walk.view.cluster
     empty = cluster.emptied()
     for node, why in cluster.closed.items():
         empty.close(node, why)
-    if lane.refusal is not None:
-        return Reason("impossible", lane.refusal, (), "another request or other machines")
-    if Draft(empty, walk.placement).find(lane.options) is None:
-        names = " and ".join(cluster.nodes[node].name for node in sorted(cluster.closed)[:3])
+    if refusal is not None:
+        return Reason("impossible", refusal, (), "another request or other machines")
+    if Draft(empty, walk.placement).find(choices) is None:
         text = f"needs {asked}; the open nodes cannot give that even when empty"
+        names = _nodes(cluster, sorted(cluster.closed))
         return Reason("closed nodes", text, (), f"{names} back in service")
     text = f"needs {asked}; others use so much that it would not fit even if no job of ours ran"
     return Reason("others", text, (), "others using less")
 
 
 def _held_by_order(walk: Walk, job: Job) -> Reason:
-    ahead = _ahead_of(walk, job)
+    ahead = ahead_of(walk, job)
     first = ahead[0] if ahead else None
     if first is None or (walk.ordering.skip and not first.impatient):
         # Who looks past misfits lets nobody wait for the order alone.
@@ -234,16 +279,19 @@ def _held_by_order(walk: Walk, job: Job) -> Reason:
     return Reason("order", text, blockers, f"the start of {name}, or skip=true")
 
 
-def _ahead_of(walk: Walk, job: Job) -> list[Job]:
+def ahead_of(walk: Walk, job: Job) -> list[Job]:
     """Who waits before a job, in order; who is over a quota holds nobody up."""
+    order = found((id(walk), "order"), lambda: _in_order(walk))
+    return order[: order.index(job)] if job in order else order
+
+
+def _in_order(walk: Walk) -> list[Job]:
     allowance = walk.allowance()
-    place = (walk.rank(job.entry, walk.lane(job)), job.entry)
     ranked = [
-        ranked
+        (walk.rank(entry, lane), entry)
         for lane in walk.lanes
         if allowance is None or allowance.choices(lane)
         for entry in lane.in_order()
-        if (ranked := (walk.rank(entry, lane), entry)) < place
     ]
     return [entry[3] for _, entry in sorted(ranked)]
 
