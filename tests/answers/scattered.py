@@ -163,7 +163,11 @@ def by_words(spec: JobSpec, change: str) -> JobSpec:
     gpus, types, share = group.gpus, alternative.types, each.share
     cpu = None if each.cpu is None else each.cpu * group.most
     memory = None if each.memory is None else each.memory * group.most
-    if found := re.match(r"GPUs of type (\w+) instead of ", change):
+    if change == "--cpus auto":
+        cpu = None
+    elif change == "--memory auto":
+        memory = None
+    elif found := re.match(r"GPUs of type (\w+) instead of ", change):
         types = (found[1],)
     elif found := re.match(r"([\d.]+) of a GPU instead of ", change):
         share = round(float(found[1]) * 1000)

@@ -6,8 +6,9 @@ not known here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from dovetail.model.job import JobSpec
 from dovetail.model.request import WHOLE, Alternative, Group, Request
@@ -42,7 +43,8 @@ def smaller(spec: JobSpec) -> list[list[Ladder]]:
     cores, memory = tuple(_amounts(spec, "cpu")), tuple(_amounts(spec, "memory"))
     both = tuple(_both(spec)) if cores and memory else ()
     devices = [Ladder(tuple(_widths(spec))), Ladder(tuple(_narrower(spec)))]
-    return [[Ladder(cores), Ladder(memory), Ladder(both)], devices]
+    amounts = [Ladder(cores), Ladder(memory), Ladder(both), Ladder(tuple(_unstated(spec)), False)]
+    return [amounts, devices]
 
 
 def _amounts(spec: JobSpec, name: str) -> Iterator[Idea]:
@@ -53,6 +55,13 @@ def _amounts(spec: JobSpec, name: str) -> Iterator[Idea]:
         one = word.removesuffix("s") if fewer == 1 else word
         change = f"{fewer} {one} instead of {asked / unit:g}"
         yield Idea(change, spec._replace(request=_scaled(spec.request, name, fewer * unit)))
+
+
+def _unstated(spec: JobSpec) -> Iterator[Idea]:
+    """Leave to the policy what it asked for beside its GPUs."""
+    for name, option in (("cpu", "--cpus auto"), ("memory", "--memory auto")):
+        if spec.request.gpus and _total(spec.request, name):
+            yield Idea(option, spec._replace(request=_each(spec.request, name, lambda _: None)))
 
 
 def _both(spec: JobSpec) -> Iterator[Idea]:
@@ -173,13 +182,18 @@ def _total(request: Request, name: str) -> int:
 
 def _scaled(request: Request, name: str, total: int) -> Request:
     """The same with another total, split as it was; rounded up, as a new submission would be."""
-    alternative, asked = request.alternatives[0], _total(request, name)
-    groups = [
-        replace(group, each=replace(group.each, **{name: -(-amount * total // asked)}))
-        if (amount := getattr(group.each, name))
-        else group
-        for group in alternative.groups
-    ]
+    asked = _total(request, name)
+    return _each(request, name, lambda amount: -(-amount * total // asked))
+
+
+def _each(request: Request, name: str, make: Callable[[int], int | None]) -> Request:
+    """The same with other amounts wherever some are stated."""
+    alternative, groups = request.alternatives[0], list[Group]()
+    for group in alternative.groups:
+        changed: dict[str, Any] = {
+            name: getattr(group.each, name) and make(getattr(group.each, name))
+        }
+        groups.append(replace(group, each=replace(group.each, **changed)))
     return _request(request, replace(alternative, groups=tuple(groups)))
 
 

@@ -17,7 +17,7 @@ from dovetail.core.books import RECLAIMED
 from dovetail.core.scheduler import Scheduler
 from dovetail.model.cluster import Cluster
 from dovetail.model.job import Job, Status
-from dovetail.model.live import said_cores
+from dovetail.model.live import Description, said_cores
 from dovetail.model.plan import Resume, Start, Stop
 from dovetail.model.request import WHOLE
 from dovetail.model.why import Blame, Why
@@ -27,6 +27,8 @@ from dovetail.recipes import policy
 LOOKED_BACK = 20_000
 """Decisions searched for the last stop of a job."""
 
+DISPLACED = "displaced by "
+"""How the cause of a stop begins that made room for somebody."""
 SLIGHT = 1e-6
 """The least that anybody in the way is to blame for."""
 
@@ -48,7 +50,7 @@ def why(controller: Controller, number: int, parts: Parts) -> tuple[Why, Trials 
         seen.reason or f"it is {seen.state}",
         seen.unblock,
         _blame(controller, seen.blockers, reason.cause if reason is not None else ""),
-        stopped=_stopped(controller, number) if seen.attempts else "",
+        stopped=_stopped(controller, seen) if seen.attempts else "",
         grant=_grant(controller, job, parts) if job is not None else "",
     )
     if not waits:
@@ -92,18 +94,26 @@ def _gpus(job: Job) -> float:
 
 
 def _weight(job: Job, cause: str, cluster: Cluster) -> float:
-    """How much of what is missing a job has: its largest share of CPU and memory, or GPUs."""
-    held = job.allocation
-    if cause == "cpu or memory" and held is not None:
-        cpu = sum(node.cpu or 0 for node in cluster.nodes)
-        memory = sum(node.memory or 0 for node in cluster.nodes)
-        return max(held.cpu / max(cpu, 1), held.memory / max(memory, 1), SLIGHT)
-    return _gpus(job) or 1.0
+    """How much of what is missing a job has or wants: GPUs, or its largest share of the rest."""
+    if cause != "cpu or memory":
+        return _gpus(job) or 1.0
+    groups = job.spec.request.alternatives[0].groups
+    amounts = [
+        sum(group.most * (group.each.cpu or 0) for group in groups),
+        sum(group.most * (group.each.memory or 0) for group in groups),
+    ]
+    if job.allocation is not None:
+        amounts = [job.allocation.cpu, job.allocation.memory]
+    cpu = sum(node.cpu or 0 for node in cluster.nodes)
+    memory = sum(node.memory or 0 for node in cluster.nodes)
+    shares = [amounts[0] / max(cpu, 1), amounts[1] / max(memory, 1)]
+    # Who states nothing wants its share by GPUs.
+    return max(*shares, 0.0 if any(amounts) else _gpus(job) / max(cluster.gpus, 1), SLIGHT)
 
 
-def _stopped(controller: Controller, number: int) -> str:
+def _stopped(controller: Controller, seen: Description) -> str:
     """For whom and why it was last stopped, as the journal has it."""
-    plans, last = schema.plans, controller.journal.sequence
+    plans, last, number = schema.plans, controller.journal.sequence, seen.id
     wanted = (
         select(plans.c.actions)
         .where(plans.c.sequence > last - LOOKED_BACK)
@@ -123,8 +133,17 @@ def _stopped(controller: Controller, number: int) -> str:
     ]
     if cause == RECLAIMED:
         cause = _reclaimed(controller, favoured)
+    elif favoured and cause.startswith(DISPLACED):
+        cause = f"{cause.removeprefix(DISPLACED)}, {_before(controller, favoured, seen.priority)}"
     room = f" to make room for job {', '.join(map(str, favoured[:5]))}" if favoured else ""
     return f"it was stopped{room}{f' ({cause})' if cause else ''}"
+
+
+def _before(controller: Controller, favoured: list[int], priority: float) -> str:
+    """What others had over a job of this priority."""
+    winners = reading.described(controller, favoured)
+    higher = winners and all(each.priority > priority for each in winners)
+    return "of higher priority" if higher else "first in the order of the policy"
 
 
 def _reclaimed(controller: Controller, favoured: list[int]) -> str:

@@ -152,7 +152,8 @@ def _short_of(walk: Walk, lane: Lane, request: Request) -> Reason | None:
     unblock = f"the end of {names_of(walk, ends)}{_or_opened(walk, lane)}"
     idle, of = _in_reach(cluster, lane)
     if lane.size > idle:
-        return Reason("devices", f"needs {asked}; {idle} of {of} are free", ends, unblock)
+        verb = "is" if idle == 1 else "are"
+        return Reason("devices", f"needs {asked}; {idle} of {of} {verb} free", ends, unblock)
     missing = missing_amounts(Draft(cluster, walk.placement), lane.options)
     if missing is not None:
         return Reason("cpu or memory", short_of_amounts(request, *missing), ends, unblock)
