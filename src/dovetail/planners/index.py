@@ -154,7 +154,7 @@ class Index:
             self.advance(now)
         self.waiting += 1
         self._newcomers += 1
-        entry = job.entry = (self._key(job, view), spec[2], number, job)
+        entry = job.entry = (self._standing(job), spec[2], number, job)
         heappush(lane.waiting, entry)
         self._open[lane] = self._fresh[lane] = None
         if self._watches:
@@ -263,9 +263,21 @@ class Index:
                 self._may_be_displaced(job, now)
         elif job.entry is not None:
             job.lane.pull(job)
-            job.lane.push(job, self._key(job, self.view))
+            job.lane.push(job, self._standing(job))
             if self._watches:
                 self._watch(job)
+
+    def _standing(self, job: Job) -> Any:
+        """The key of a waiting job, rounded as it would be read if the job was started now.
+
+        Else equals could differ by a last digit, each time for the one who waits, and change
+        places for ever.
+        """
+        key, slope = self._key(job, self.view), job.lane.slope
+        if slope and self._preempts:
+            drift = slope * self.view.now
+            key = key - drift + drift
+        return key
 
     def resized(self, job: Job, now: float) -> None:
         """A running job has another rate: list it by its key as of now."""
