@@ -79,7 +79,7 @@ def test_tokens_expire(host: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_wrong_token_is_not_helped_by_the_socket(host: Hosted) -> None:
     transport = httpx.HTTPTransport(uds=str(host.folder / "socket"))
-    with httpx.Client(transport=transport, base_url="http://dovetail") as client:
+    with httpx.Client(transport=transport, base_url="http://dovetail", timeout=PATIENCE) as client:
         assert client.get("/v1/about").status_code == 200
         answer = client.get("/v1/about", headers={"Authorization": "Bearer dt_1_2"})
         assert answer.status_code == 401

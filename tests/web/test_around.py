@@ -26,13 +26,13 @@ GRAFANA = Path(__file__).parents[2] / "packaging" / "grafana" / "dovetail.json"
 
 
 def families(box: Any) -> dict[str, Any]:
-    answer = httpx.get(f"{box.url}metrics", headers=box.headers)
+    answer = httpx.get(f"{box.url}metrics", headers=box.headers, timeout=PATIENCE)
     assert answer.status_code == 200
     return {family.name: family for family in text_string_to_metric_families(answer.text)}
 
 
 def test_figures_need_a_token_and_have_a_help_text_each(box):
-    assert httpx.get(f"{box.url}metrics").status_code == 401
+    assert httpx.get(f"{box.url}metrics", timeout=PATIENCE).status_code == 401
     found = families(box)
     assert all(family.documentation for family in found.values())
     assert found["dovetail_gpus"].samples[0].value == 4
