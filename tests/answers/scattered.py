@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
-from dovetail.answers.counterfactual import Trials
+from dovetail.answers.counterfactual import AT_ITS_PLACE, Trials
 from dovetail.controller.parts import Parts, composer
 from dovetail.core.scheduler import Scheduler
 from dovetail.executors.fake import FakeExecutor, Machine
@@ -153,11 +153,14 @@ def _confirmed(scheduler: Scheduler) -> list[Event]:
 
 def by_words(spec: JobSpec, change: str) -> JobSpec:
     """The job that somebody would submit who was told this."""
+    change = change.removesuffix(AT_ITS_PLACE)
     if change in PRIORITIES:
         return spec._replace(priority=PRIORITIES[change])
     if found := re.match(r"an estimate of (\d+) (min|s) instead of ", change):
         return spec._replace(estimate=float(found[1]) * (60 if found[2] == "min" else 1))
     alternative = spec.request.alternatives[0]
+    if found := re.match(r"GPUs of type (\w+) instead of ", change):
+        return spec._replace(request=Request((replace(alternative, types=(found[1],)),)))
     (group,) = alternative.groups
     each = group.each
     gpus, types, share = group.gpus, alternative.types, each.share
@@ -167,8 +170,6 @@ def by_words(spec: JobSpec, change: str) -> JobSpec:
         cpu = None
     elif change == "--memory auto":
         memory = None
-    elif found := re.match(r"GPUs of type (\w+) instead of ", change):
-        types = (found[1],)
     elif found := re.match(r"([\d.]+) of a GPU instead of ", change):
         share = round(float(found[1]) * 1000)
     elif found := re.match(r"(\d+) GPUs? instead of ", change):

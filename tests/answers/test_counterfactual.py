@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from scattered import Scattered, by_words, scattered
 
-from dovetail.answers.counterfactual import Trials
+from dovetail.answers.counterfactual import AT_ITS_PLACE, Trials
 from dovetail.answers.foresight import fork
 from dovetail.controller.parts import Parts, composer
 from dovetail.core.scheduler import Scheduler
@@ -113,6 +113,12 @@ def test_what_its_tenant_owns_would_do_for_a_job_that_borrows() -> None:
     assert Instead("normal priority", 0.0, None, (1,)) in found
 
 
+def test_what_others_would_take_once_it_is_submitted_again_would_do_at_its_place() -> None:
+    specs = [job(1, 3), job(2, 4), job(3, 1)]
+    found = offered(maker("fifo"), specs, 2)
+    assert found[0] == Instead("1 GPU instead of 4, at its place in the queue", 0.0)
+
+
 def test_fewer_cores_are_as_many_as_there_are() -> None:
     found = offered(maker(), [job(1, 1, 5), job(2, 1, 16)], 2)
     assert [each.change for each in found if not each.starts_in] == ["11 cores instead of 16"]
@@ -189,6 +195,8 @@ def _hold(world: Scattered, job: Job, changed: JobSpec, idea: Instead) -> None:
     there.take_in(twin)
     there.step(now, [Wake()])
     assert twin.allocation is not None, (idea, job.spec)
+    if idea.change.endswith(AT_ITS_PLACE):
+        return
     again = fork(world.make, image)
     again.step(now, [Cancelled(job.id)])
     again.step(now, [Submitted(changed._replace(id=1000, submit=now))])

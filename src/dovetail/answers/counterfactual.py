@@ -2,13 +2,14 @@
 
 What is told is true in both ways in which it can be tried: as if the job had been so from the
 beginning, at its place in the queue and with the work that is behind it; and for a job that is
-cancelled and submitted again, behind those that have come meanwhile. `answers.ideas` has the ideas.
+cancelled and submitted again, behind those that have come meanwhile. Where only the first is true,
+it is said so. `answers.ideas` has the ideas.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, nextafter
 from time import monotonic
 from typing import Any
@@ -24,8 +25,13 @@ from dovetail.model.why import Instead
 
 NOTICEABLE = 60.0
 """Seconds sooner that are worth telling."""
+AT_ITS_PLACE = ", at its place in the queue"
+"""Said of what would not help a job that is submitted again."""
 AS_GOOD = 0.9
 """A milder idea with this part of the gain is told instead."""
+
+Try = Callable[[Idea], tuple[int, ...] | None]
+"""Jobs that are stopped if an idea lets it start now; None: it does not."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,7 @@ class Trials:
                     break
             else:
                 later += [ladder for ladder in group if ladder.ideas][-1:]
-        if self.unlimited is not None and trial.at_its_place(trial.as_it_is, self.unlimited) == ():
+        if trial.without_quotas():
             found.append(Instead("a larger quota", 0.0))
         return (*found, *trial.sooner(later, until))
 
@@ -95,16 +101,22 @@ class Trial:
         self.as_it_is = Idea("", job.spec._replace(submit=nextafter(job.spec.submit, inf)))
 
     def mildest(self, ladder: Ladder, until: float) -> Instead | None:
-        """The idea that changes least of those that let it start now."""
-        rungs = ladder.ideas
+        """The idea that changes least of those that let it start now, or else at its place."""
+        found = self._mildest(ladder, self.starts_now, until)
+        if found is None:
+            found = self._mildest(ladder, self.at_its_place, until)
+            return found and replace(found, change=f"{found.change}{AT_ITS_PLACE}")
+        return found
+
+    def _mildest(self, ladder: Ladder, starts: Try, until: float) -> Instead | None:
+        rungs, best = ladder.ideas, None
         if not ladder.steady:
-            tried = ((idea, self.starts_now(idea)) for idea in rungs if monotonic() < until)
+            tried = ((idea, starts(idea)) for idea in rungs if monotonic() < until)
             return next((_now(idea, stops) for idea, stops in tried if stops is not None), None)
-        best = None
         fails, helps = -1, len(rungs)
         look = helps - 1
         while helps - fails > 1 and monotonic() < until:
-            stops = self.starts_now(rungs[look])
+            stops = starts(rungs[look])
             if stops is not None:
                 helps, best = look, _now(rungs[look], stops)
             elif helps == len(rungs):
@@ -119,11 +131,17 @@ class Trial:
         stops = self.at_its_place(idea)
         return None if stops is None or not self._starts_again(idea) else stops
 
-    def at_its_place(
-        self, idea: Idea, make: Callable[[], Scheduler] | None = None
-    ) -> tuple[int, ...] | None:
+    def at_its_place(self, idea: Idea) -> tuple[int, ...] | None:
         """The same, had it been so from the beginning."""
-        scheduler = fork(make or self._given.make, {**self._given.image, "jobs": self._others})
+        return self._there(idea, self._given.make)
+
+    def without_quotas(self) -> bool:
+        """Does it start now, stopping nobody, if nobody has a quota?"""
+        unlimited = self._given.unlimited
+        return unlimited is not None and self._there(self.as_it_is, unlimited) == ()
+
+    def _there(self, idea: Idea, make: Callable[[], Scheduler]) -> tuple[int, ...] | None:
+        scheduler = fork(make, {**self._given.image, "jobs": self._others})
         job = self._job.twin()
         job.spec, job.stray = idea.spec, ""
         if idea.spec.estimate != self._job.spec.estimate:

@@ -24,8 +24,9 @@ from dovetail.model.plan import Action, Reason, Start, Stop
 from dovetail.model.request import Request
 from dovetail.planners.arranging import Arranging
 from dovetail.planners.reasons import (
+    after,
+    ahead_of,
     amounts,
-    behind_others,
     describe,
     found,
     missing_amounts,
@@ -297,7 +298,24 @@ class Arranged:
     def _to_end(self, job: Job, reason: Reason, ends: list[Job]) -> Reason:
         blockers = tuple(each.id for each in ends)
         unblock = f"the end of {names_of(self.inner, blockers)}"
-        return behind_others(self.inner, job, reason._replace(blockers=blockers, unblock=unblock))
+        reason = reason._replace(blockers=blockers, unblock=unblock)
+        return after(self.inner, reason, self._ahead(job, ends))
+
+    def _ahead(self, job: Job, ends: list[Job]) -> list[int]:
+        """Who would have what becomes free with these ends before it does."""
+        draft = self._draft_without(ends)
+        stops: list[Action] = [Stop(each.id) for each in ends]
+        starts: list[Action] = []
+        for other in [*ahead_of(self.inner, job)[:MOST_WEIGHED], job]:
+            place = draft.find(other.lane.options)
+            tried = starts if place is None else [*starts, Start(other.id, place)]
+            fits = place is not None and self._all_start(tried, self._arrange([*stops, *tried]))
+            if other is job:
+                return [] if fits else [start.job for start in starts]
+            if fits and place is not None:
+                draft.take(place)
+                starts = tried
+        return []
 
     def _ends(self, job: Job) -> list[Job] | None:
         """Whose ends would let it start, the next to end first; None: not even if all ended."""
@@ -314,15 +332,18 @@ class Arranged:
 
     def _starts_without(self, job: Job, gone: list[Job]) -> bool:
         """Could it be arranged if these were gone?"""
-        draft = Draft(self.cluster, self.inner.placement)
-        for other in gone:
-            assert other.virtual is not None
-            draft.release(other.virtual)
-        place = draft.find(job.lane.options)
+        place = self._draft_without(gone).find(job.lane.options)
         if place is None:
             return False
         start = Start(job.id, place)
         return self._all_start([start], self._arrange([*(Stop(each.id) for each in gone), start]))
+
+    def _draft_without(self, gone: list[Job]) -> Draft:
+        draft = Draft(self.cluster, self.inner.placement)
+        for other in gone:
+            assert other.virtual is not None
+            draft.release(other.virtual)
+        return draft
 
     def _missing(self, job: Job) -> str:
         """The sentence for what is not there beside free GPUs."""

@@ -18,7 +18,7 @@ from dovetail.model.allocation import Allocation
 from dovetail.model.errors import OverCommitted
 from dovetail.model.job import Job
 from dovetail.model.plan import Action, Change, Reason, Start, Stop
-from dovetail.planners.reasons import names_of
+from dovetail.planners.reasons import by_rank
 from dovetail.planners.terms import amounts_of, held_by
 from dovetail.planners.walk import Head, Walk, following
 
@@ -88,26 +88,7 @@ class Preemptive(Walk):
 
     def explain(self, job: Job, now: float) -> Reason:
         """Where whoever has the devices could be displaced, it is the order that decides."""
-        reason = super().explain(job, now)
-        holders = [
-            other
-            for other in map(self.view.jobs.__getitem__, reason.blockers)
-            if other.virtual is not None
-        ]
-        if reason.cause not in ("devices", "fragmentation") or not holders:
-            return reason
-        if not all(other.spec.resumable and self._ranks_before(other, job) for other in holders):
-            return reason
-        who = names_of(self, [other.id for other in holders])
-        comes = "come" if len(holders) > 1 else "comes"
-        return reason._replace(
-            cause="rank", text=f"{reason.text}: {who} {comes} first in the order"
-        )
-
-    def _ranks_before(self, one: Job, other: Job) -> bool:
-        """By their keys as of now; ties as everywhere."""
-        mine, its = self._key(one, self.view), self._key(other, self.view)
-        return bool((mine, one.spec.submit, one.id) < (its, other.spec.submit, other.id))
+        return by_rank(self, job, super().explain(job, now))
 
     def _counts_suffice(self) -> bool:
         """Is the number of idle devices all that decides whether a job fits?"""

@@ -130,14 +130,17 @@ def behind_others(walk: Walk, job: Job, short: Reason) -> Reason:
             draft.take(place)
             ahead.append(other.id)
         elif not walk.ordering.skip and not walk.ordering.preempt:
-            ahead.append(other.id)
-            break
-    still_fits = draft.find(walk.lane(job).options) is not None
-    if not ahead or (still_fits and walk.ordering.skip):
+            return after(walk, short, [*ahead, other.id])
+    return short if draft.find(walk.lane(job).options) is not None else after(walk, short, ahead)
+
+
+def after(walk: Walk, short: Reason, ahead: list[int]) -> Reason:
+    """The same with those who come before it."""
+    if not ahead:
         return short
-    named = ahead[:MOST_AHEAD]
     waits = f"once {names_of(walk, ahead)} ha{'ve' if len(ahead) > 1 else 's'} had a turn"
-    return short._replace(blockers=(*short.blockers, *named), unblock=f"{short.unblock}, {waits}")
+    blockers = (*short.blockers, *ahead[:MOST_AHEAD])
+    return short._replace(blockers=blockers, unblock=f"{short.unblock}, {waits}")
 
 
 def _short_of(walk: Walk, lane: Lane, request: Request) -> Reason | None:
@@ -295,6 +298,23 @@ def _in_order(walk: Walk) -> list[Job]:
         for entry in lane.in_order()
     ]
     return [entry[3] for _, entry in sorted(ranked)]
+
+
+def by_rank(walk: Walk, job: Job, short: Reason) -> Reason:
+    """GPUs are missing because all who have them come first in an order that preempts."""
+    view = walk.view
+    holders = [each for each in map(view.jobs.__getitem__, short.blockers) if each.virtual]
+    place = (walk.key(job), job.spec.submit, job.id)
+    first = [
+        each.id
+        for each in holders
+        if each.spec.resumable and (walk.key(each), each.spec.submit, each.id) < place
+    ]
+    if short.cause not in ("devices", "fragmentation") or not first or len(first) < len(holders):
+        return short
+    verb = "come" if len(first) > 1 else "comes"
+    text = f"{short.text}: {names_of(walk, first)} {verb} first in the order"
+    return short._replace(cause="rank", text=text)
 
 
 def next_to_end(walk: Walk) -> list[Job]:
