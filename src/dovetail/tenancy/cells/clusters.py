@@ -28,11 +28,12 @@ from dovetail.tenancy.cells.cell import Physical, Virtual
 from dovetail.tenancy.cells.commands import Break, Lend, Occupy, Repair, Vacate
 from dovetail.tenancy.cells.layout import Layout
 from dovetail.tenancy.cells.lending import Lending, has_gpus_throughout
-from dovetail.tenancy.cells.mapping import hardware_for
 from dovetail.tenancy.cells.overview import overview
+from dovetail.tenancy.cells.searching import Places, Searching
 from dovetail.tenancy.cells.state import Cells
 from dovetail.tenancy.contracts import LENT
 from dovetail.tenancy.paths import listed
+from dovetail.tenancy.taking_over import first_in
 
 GPULESS = "what tenants own are GPUs: a job without any runs on what is lent, so it must resume"
 
@@ -61,10 +62,13 @@ class VirtualClusters:
         self._lent = len(self.domains) - 1
         self._atlas = Atlas(cluster, self.cells.forest)
         self.lending = Lending(cluster)
+        self._searching = Searching(self.cells, self._atlas, self.lending)
         self._views = [*self._atlas.views, self.lending.view]
         #: by device: the jobs on it, with what each of them holds and where
         self._on: dict[Physical, list[int]] = {}
         self._held: dict[int, Holding] = {}
+        #: jobs that cannot resume and were not put here by us: they would lose their work
+        self._fixed: set[int] = set()
         #: jobs that had to go and have not been told yet
         self._evicted: set[int] = set()
         #: nodes on which others than us hold devices, with how many times
@@ -125,31 +129,12 @@ class VirtualClusters:
 
     def _places(
         self, mine: list[Virtual], wanted: Allocation, at: Allocation | None
-    ) -> dict[Virtual, Physical] | None:
-        """Hardware for devices of the view, on machines that have the amounts that go with it."""
-        known = {leaf: leaf.charged.device for leaf in mine if leaf.charged is not None}
-        new = [leaf for leaf in mine if leaf.charged is None]
+    ) -> Places | None:
         if at is not None:
-            only = frozenset(self._atlas.all_on(at))
-            fresh = hardware_for(self.cells.stocks, new, None, only)
-            return None if fresh is None else known | fresh
-        candidates: frozenset[str] | None = None
-        while True:
-            fresh = hardware_for(self.cells.stocks, new, candidates)
-            if fresh is None or not all(leaf.healthy for leaf in fresh.values()):
-                # What was bound meanwhile may have left only bad hardware to the tenant.
-                return None
-            found = known | fresh
-            physical = self._atlas.physical(wanted, [found[leaf] for leaf in mine])
-            lacking = self.lending.lacking(physical.parts)
-            if not lacking:
-                return found
-            # Others than us use it: the guarantee is as good as the hardware.
-            names = {self.cluster.nodes[node].name for node in lacking}
-            left = (candidates or self._atlas.nodes.keys()) - names
-            if left == candidates or not left:
-                return None
-            candidates = frozenset(left)
+            return self._searching.exactly(mine, at)
+        fixed = [held for job in self._fixed if (held := self._held[job]).domain == self._lent]
+        spared = {part.node for held in fixed for part in held.at.parts}
+        return self._searching.places(mine, wanted, spared)
 
     def _used_by(self, domain: int, virtual: Allocation) -> list[Physical]:
         """Where devices of a view that are in use are in fact."""
@@ -216,6 +201,7 @@ class VirtualClusters:
 
     def _drop(self, job: int) -> None:
         domain, allocation, on, at = self._held.pop(job)
+        self._fixed.discard(job)
         self._views[domain].release(allocation)
         left: list[Physical] = []
         for leaf in dict.fromkeys(on):
@@ -250,11 +236,15 @@ class VirtualClusters:
     # ---- taking over who runs already --------------------------------------------------------
 
     def adopt(self, running: Sequence[tuple[JobSpec, Allocation]]) -> list[Seat]:
-        """Among the tenant's cells if they fit there, higher priorities first; else as if lent."""
-        for spec, physical in sorted(running, key=lambda each: -each[0].priority):
+        """Among the tenant's cells if they fit there; else as if lent.
+
+        First of all come those who would lose their work, then higher priorities.
+        """
+        for spec, physical in sorted(running, key=first_in):
             home = self.domain(spec)
             if isinstance(home, str) or not self._adopt(home, spec.id, physical):
                 self._adopt_as_lent(spec.id, physical)
+        self._fixed |= {spec.id for spec, _ in running if not spec.resumable}
         self._look_at_health()
         return [Seat(*self._held[spec.id][:2]) for spec, _ in running]
 
@@ -397,6 +387,7 @@ class VirtualClusters:
                     self.lending.take(node, mask)
                 self.lending.hold(physical.parts, 1)
             self._note(domain, job, virtual, on, physical)
+        self._fixed = {job for job in self._held if not known[job].spec.resumable}
         # A fork may have been told to forget a job.
         for place in storing.nobodys(self.cells, self._on):
             self.cells.apply(Vacate(*place))
