@@ -25,7 +25,8 @@ from dovetail.tenancy.cells import reasons, storing
 from dovetail.tenancy.cells.adopting import adopt
 from dovetail.tenancy.cells.atlas import Atlas
 from dovetail.tenancy.cells.cell import Physical, Virtual
-from dovetail.tenancy.cells.commands import Break, Lend, Occupy, Repair, Vacate
+from dovetail.tenancy.cells.commands import Lend, Occupy, Vacate
+from dovetail.tenancy.cells.health import Health, is_bad
 from dovetail.tenancy.cells.layout import Layout
 from dovetail.tenancy.cells.lending import Lending, has_gpus_throughout
 from dovetail.tenancy.cells.overview import overview
@@ -62,6 +63,7 @@ class VirtualClusters:
         self._lent = len(self.domains) - 1
         self._atlas = Atlas(cluster, self.cells.forest)
         self.lending = Lending(cluster)
+        self._health = Health(self.cells, self._atlas, self.lending)
         self._searching = Searching(self.cells, self._atlas, self.lending)
         self._views = [*self._atlas.views, self.lending.view]
         #: by device: the jobs on it, with what each of them holds and where
@@ -71,12 +73,8 @@ class VirtualClusters:
         self._fixed: set[int] = set()
         #: jobs that had to go and have not been told yet
         self._evicted: set[int] = set()
-        #: nodes on which others than us hold devices, with how many times
-        self._foreign: dict[int, int] = {}
         #: domains for whose devices there was no hardware
         self._refused: set[int] = set()
-        #: nodes that take nothing new, and why
-        self._closed: dict[int, str] = {}
 
     # ---- whose it is -------------------------------------------------------------------------
 
@@ -111,6 +109,9 @@ class VirtualClusters:
             self._lend(spec.id, allocation)
             return Bound(allocation)
         mine = self._atlas.mine(domain, allocation)
+        if not mine:
+            assert at is not None, "only what a suspended job keeps has no devices"
+            return self._keep(domain, allocation, spec.id, at)
         places = self._places(mine, allocation, at)
         if places is None:
             self._refused.add(domain)
@@ -124,8 +125,15 @@ class VirtualClusters:
         devices = tuple((mine, leaf.nodes[0], leaf.devices[0]) for mine, leaf in pairs)
         self.cells.apply(Occupy(self.domains[domain], devices))
         self._note(domain, spec.id, allocation, on, physical)
-        self._look_at_health()
+        self.touched |= self._health.look()
         return Bound(physical, tuple(victims))
+
+    def _keep(self, domain: int, allocation: Allocation, job: int, at: Allocation) -> Bound:
+        """What a suspended job keeps goes with no cell: it has it as if lent."""
+        self._views[domain].take(allocation, closed_too=True)
+        occupy(self.lending.view, at)
+        self._note(domain, job, allocation, [], at)
+        return Bound(at)
 
     def _places(
         self, mine: list[Virtual], wanted: Allocation, at: Allocation | None
@@ -178,7 +186,8 @@ class VirtualClusters:
         return [
             job
             for job, held in self._held.items()
-            if held.domain == self._lent and any(part.node == node for part in held.at.parts)
+            if (held.domain == self._lent or not held.on)
+            and any(part.node == node for part in held.at.parts)
         ]
 
     def _evict(self, job: int) -> None:
@@ -197,7 +206,7 @@ class VirtualClusters:
             self.touched.add(self._lent)
         self.touched |= self._refused
         self._refused.clear()
-        self._look_at_health()
+        self.touched |= self._health.look()
 
     def _drop(self, job: int) -> None:
         domain, allocation, on, at = self._held.pop(job)
@@ -212,10 +221,14 @@ class VirtualClusters:
                 left.append(leaf)
         for leaf in left:
             self.cells.apply(Vacate(leaf.nodes[0], leaf.devices[0]))
-        if domain != self._lent:
-            for node, mask in self._atlas.masks(left).items():
-                self.lending.give_back(node, mask)
-            self.lending.hold(at.parts, -1)
+        if domain == self._lent:
+            return
+        if not on:
+            self.lending.view.release(at)
+            return
+        for node, mask in self._atlas.masks(left).items():
+            self.lending.give_back(node, mask)
+        self.lending.hold(at.parts, -1)
 
     def loosen(self, domain: int, allocation: Allocation, job: int) -> None:
         """Free its amounts in the view."""
@@ -245,7 +258,7 @@ class VirtualClusters:
             if isinstance(home, str) or not self._adopt(home, spec.id, physical):
                 self._adopt_as_lent(spec.id, physical)
         self._fixed |= {spec.id for spec, _ in running if not spec.resumable}
-        self._look_at_health()
+        self.touched |= self._health.look()
         return [Seat(*self._held[spec.id][:2]) for spec, _ in running]
 
     def _adopt(self, domain: int, job: int, physical: Allocation) -> bool:
@@ -298,57 +311,19 @@ class VirtualClusters:
 
     def hold(self, allocation: Allocation) -> None:
         """Others use devices of a machine: none of its cells is bound for new work."""
-        for part in allocation.parts:
-            self.lending.draw(part, 1)
-            if part.devices:
-                self._foreign[part.node] = self._foreign.get(part.node, 0) + 1
-                self._judge(part.node)
+        self.touched |= self._health.drawn(allocation, 1)
 
     def free(self, allocation: Allocation) -> None:
         """They let go of it."""
-        for part in allocation.parts:
-            self.lending.draw(part, -1)
-            if part.devices:
-                self._foreign[part.node] -= 1
-                self._judge(part.node)
+        self.touched |= self._health.drawn(allocation, -1)
 
     def close(self, node: int, reason: str) -> None:
         """A machine is bad: its cells are bound no more, and doomed ones are shown."""
-        self._closed[node] = reason
-        self._judge(node)
+        self.touched |= self._health.close(node, reason)
 
     def open(self, node: int) -> None:
         """A machine is healthy again, unless others use it."""
-        self._closed.pop(node, None)
-        self._judge(node)
-
-    def _judge(self, node: int) -> None:
-        """Is a machine fit for new work?"""
-        reason = self._closed.get(node) or ("others use it" if self._foreign.get(node) else "")
-        name = self.cluster.nodes[node].name
-        if reason:
-            self.lending.view.close(node, reason)
-            self.cells.apply(Break(name))
-        else:
-            self.lending.view.open(node)
-            self.cells.apply(Repair(name))
-        self._look_at_health(always=True)
-
-    def _look_at_health(self, always: bool = False) -> None:
-        """Close what is bound to bad hardware in the views, and open what is not any more."""
-        if not (always or self.cells.bad_nodes):
-            return
-        for domain, machines in enumerate(self._atlas.leaves):
-            view = self._views[domain]
-            for node, leaves in enumerate(machines):
-                # Machines are bad as a whole, and then all of them is bound.
-                bad = _is_bad(leaves[0])
-                if bad and node not in view.closed:
-                    view.close(node, "bad hardware")
-                    self.touched.add(domain)
-                elif not bad and node in view.closed:
-                    view.open(node)
-                    self.touched.add(domain)
+        self.touched |= self._health.open(node)
 
     def validate(self) -> None:
         """Check the cells, the views, and that both say the same."""
@@ -357,7 +332,7 @@ class VirtualClusters:
             view.validate()
         for domain, machines in enumerate(self._atlas.leaves):
             for node, leaves in enumerate(machines):
-                assert len({_is_bad(leaf) for leaf in leaves}) == 1, f"half of {leaves} is bad"
+                assert len({is_bad(leaf) for leaf in leaves}) == 1, f"half of {leaves} is bad"
                 for device, leaf in enumerate(leaves):
                     used = self._views[domain].share_of(node, device)[0] < 1000
                     assert used == (leaf.charged is not None), f"{leaf} differs from its view"
@@ -378,9 +353,10 @@ class VirtualClusters:
         for job in (job for job in state["held"] if job in known):
             _, domain, virtual, physical = known[job]
             occupy(self._views[domain], virtual)
-            if domain == self._lent:
-                on = self._atlas.all_on(physical)
-            else:
+            on = self._atlas.all_on(physical)
+            if domain != self._lent and not on:
+                occupy(self.lending.view, physical)
+            elif domain != self._lent:
                 on = self._used_by(domain, virtual)
                 fresh = [leaf for leaf in dict.fromkeys(on) if leaf not in self._on]
                 for node, mask in self._atlas.masks(fresh).items():
@@ -391,8 +367,3 @@ class VirtualClusters:
         # A fork may have been told to forget a job.
         for place in storing.nobodys(self.cells, self._on):
             self.cells.apply(Vacate(*place))
-
-
-def _is_bad(leaf: Virtual) -> bool:
-    """Does a tenant's device stand for bad hardware?"""
-    return leaf.twin is not None and not leaf.twin.healthy
