@@ -71,6 +71,8 @@ class VirtualClusters:
         self._held: dict[int, Holding] = {}
         #: jobs that cannot resume and were not put here by us: they would lose their work
         self._fixed: set[int] = set()
+        #: what people were shown, as long as it holds
+        self._shown: Overview | None = None
         #: jobs that had to go and have not been told yet
         self._evicted: set[int] = set()
         #: domains for whose devices there was no hardware
@@ -153,6 +155,7 @@ class VirtualClusters:
         self, domain: int, job: int, allocation: Allocation, on: list[Physical], at: Allocation
     ) -> None:
         self._held[job] = Holding(domain, allocation, on, at)
+        self._shown = None
         for leaf in on:
             self._on.setdefault(leaf, []).append(job)
 
@@ -211,6 +214,7 @@ class VirtualClusters:
     def _drop(self, job: int) -> None:
         domain, allocation, on, at = self._held.pop(job)
         self._fixed.discard(job)
+        self._shown = None
         self._views[domain].release(allocation)
         left: list[Physical] = []
         for leaf in dict.fromkeys(on):
@@ -304,26 +308,35 @@ class VirtualClusters:
         return reasons.of_borrower(reason, sorted(owners), used, self.cluster.gpus)
 
     def overview(self) -> Overview:
-        """All tenants with what they own, and all GPUs with who has them."""
-        return overview(self.cells, self._on)
+        """All tenants with what they own, and all GPUs with who has them.
+
+        Many people look at the same, and nothing is decided meanwhile.
+        """
+        if self._shown is None:
+            self._shown = overview(self.cells, self._on)
+        return self._shown
 
     # ---- hardware that is not there ----------------------------------------------------------
 
+    def _noticed(self, touched: set[int]) -> None:
+        self.touched |= touched
+        self._shown = None
+
     def hold(self, allocation: Allocation) -> None:
         """Others use devices of a machine: none of its cells is bound for new work."""
-        self.touched |= self._health.drawn(allocation, 1)
+        self._noticed(self._health.drawn(allocation, 1))
 
     def free(self, allocation: Allocation) -> None:
         """They let go of it."""
-        self.touched |= self._health.drawn(allocation, -1)
+        self._noticed(self._health.drawn(allocation, -1))
 
     def close(self, node: int, reason: str) -> None:
         """A machine is bad: its cells are bound no more, and doomed ones are shown."""
-        self.touched |= self._health.close(node, reason)
+        self._noticed(self._health.close(node, reason))
 
     def open(self, node: int) -> None:
         """A machine is healthy again, unless others use it."""
-        self.touched |= self._health.open(node)
+        self._noticed(self._health.open(node))
 
     def validate(self) -> None:
         """Check the cells, the views, and that both say the same."""
