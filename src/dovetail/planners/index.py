@@ -26,7 +26,7 @@ from dovetail.model.job import RUNNING, Job, JobSpec
 from dovetail.model.plan import Action
 from dovetail.model.quota import Limit, Quotas
 from dovetail.model.request import Request
-from dovetail.planners import storing
+from dovetail.planners import storing, turning
 from dovetail.planners.reasons import why_impossible
 
 
@@ -295,18 +295,7 @@ class Index:
 
     def advance(self, now: float) -> None:
         """Bring keys that change with time up to date."""
-        self.view.now = now
-        pause = self._pause
-        if pause is not None and int(now // pause) != self._grid:
-            self._grid = int(now // pause)
-            self.capacity_changed()
-            self._rekey(now)
-        while self._turns and self._turns[0][0] <= now:
-            entry = heappop(self._turns)[2]
-            job = entry[3]
-            if job.entry is entry:
-                self.ordering.turned(job, self.view)
-                self.changed(job, now)
+        turning.advance(self, now)
 
     @property
     def rank_time(self) -> float:
@@ -324,17 +313,6 @@ class Index:
             self._calm = self.view.cluster.idle
         if self._fresh:
             self._fresh = {}
-
-    def _rekey(self, now: float) -> None:
-        if self.ordering.rekeys == "none":
-            return
-        every = self.ordering.rekeys == "all"
-        for running in self.ranked.values():
-            for entry in running[:]:
-                self.changed(entry[3], now)
-        for lane in self._lanes.values() if every else ():
-            for entry in list(lane.in_order()):
-                self.changed(entry[3], now)
 
     def _unqueue(self, job: Job) -> None:
         """Take a waiting job out of the queue."""

@@ -26,6 +26,7 @@ from dovetail.model.tenants import Overview
 from dovetail.tenancy.contracts import LENT
 from dovetail.tenancy.paths import listed
 from dovetail.tenancy.standing import Number, Taken, overview, worded
+from dovetail.tenancy.taking_over import first_in
 
 HALF_LIFE = 7 * 86400.0
 """Seconds after which past use counts half."""
@@ -216,9 +217,9 @@ class Shares:
             self._used[counted] += sign * use.allocation.milli_gpus
 
     def adopt(self, running: Sequence[tuple[JobSpec, Allocation]]) -> list[Seat]:
-        """Views speak of the same nodes; higher priorities are first to be within their number."""
+        """Views speak of the same nodes; some are first to be within their number."""
         seats: dict[int, Seat] = {}
-        for spec, physical in sorted(running, key=lambda each: -each[0].priority):
+        for spec, physical in sorted(running, key=first_in):
             home = self.domain(spec)
             domain = self._lent if isinstance(home, str) else home
             borrowed = physical.milli_gpus > self.left(domain)
