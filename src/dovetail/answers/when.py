@@ -31,7 +31,8 @@ class Effort:
     """How much is put into an answer."""
 
     runs: int = 40
-    least: int = 3
+    #: a future and its opposite
+    least: int = 2
     #: seconds; no further run is begun after them
     budget: float = 0.8
 
