@@ -66,8 +66,12 @@ def test_figures_follow_what_happens(box):
 def test_the_grafana_board_asks_only_for_figures_there_are(box):
     named = set(re.findall(r"dovetail_\w+", GRAFANA.read_text()))
     assert len(named) > 8
-    there = {name for family in families(box).values() for name in _names(family)}
-    assert named <= there
+    box.box.apply_tenants('[[tenants]]\nname = "lab"\ngpus = 2\n')
+    found = families(box)
+    box.box.apply_tenants("", "none")
+    assert named <= {name for family in found.values() for name in _names(family)}
+    (owned,) = found["dovetail_tenant_gpus"].samples
+    assert (owned.labels, owned.value) == ({"tenant": "lab"}, 2)
 
 
 def _names(family: Any) -> set[str]:
