@@ -15,7 +15,7 @@ from dovetail.live import Box
 
 mcp = pytest.importorskip("mcp")
 
-READS = {"queue", "show", "why", "when", "what_if", "nodes", "history"}
+READS = {"queue", "show", "why", "when", "what_if", "nodes", "tenants", "history"}
 
 
 def talk(host: Hosted, session: Callable[[Any], Awaitable[None]]) -> None:
@@ -64,11 +64,16 @@ def test_an_assistant_can_ask_all_there_is_to_know(host: Hosted, box: Box) -> No
         assert shown["job"]["command"] == ["sleep", "60"]
         assert "SECRETLY" not in str(shown)
         assert (await ask(client, "nodes"))["nodes"][0]["gpus"] == 4
+        assert (await ask(client, "tenants"))["kind"] == ""
         assert (await ask(client, "history", since="1h"))["jobs"][0]["name"] == "quick"
         answer = await ask(client, "what_if", gpus=8)
         assert (answer["before"]["gpus"], answer["after"]["gpus"]) == (4, 8)
         assert "the same within 1 min" in answer["changes"]
         assert not {"pairs", "delays"} & answer.keys()
+        box.apply_tenants('[[tenants]]\nname = "lab"\ngpus = [4]\n')
+        tenants = await ask(client, "tenants")
+        assert [(each["name"], each["lent"]) for each in tenants["tenants"]] == [("lab", 4)]
+        assert [loan["job"] for loan in tenants["loans"]] == [2]
         assert "no job 99" in await refusal(client, "why", job="99")
 
     talk(host, session)

@@ -20,7 +20,7 @@ waiting   -> starting running cancelled rejected failed
 starting  -> running waiting stopping done failed cancelled
 running   -> stopping waiting suspended done failed cancelled
 stopping  -> waiting suspended done failed cancelled
-suspended -> starting running waiting cancelled failed
+suspended -> starting running stopping waiting cancelled failed
 done      ->
 failed    ->
 cancelled ->

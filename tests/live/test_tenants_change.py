@@ -56,6 +56,7 @@ def test_jobs_run_on_when_others_own_their_hardware(shared: Hosted) -> None:
         assert become.keys() == {mine, theirs, waits}
         assert become[mine].startswith("runs on as if lent")
         assert become[theirs].endswith("it cannot resume, so it would lose its work")
+        assert [each.job for each in change.jobs if each.at_risk] == [theirs]
         assert become[waits].startswith("waits: no tenant is called 'speech'")
         for number in (mine, theirs):
             job = box.show(number).job
@@ -65,7 +66,7 @@ def test_jobs_run_on_when_others_own_their_hardware(shared: Hosted) -> None:
         # Once its tenant is there again, it finds its place.
         box.apply_tenants(OWNERS)
         box.cancel(theirs)
-        assert box.wait(waits, 30).state == "done"
+        assert box.wait(waits).state == "done"
 
 
 @pytest.mark.parametrize(
@@ -120,9 +121,13 @@ def test_commands_show_and_apply(
     path.write_text(AFTER)
     with shared.box() as box:
         number = running(box, gpus=2, tenant="vision", resumable=True, name="resnet")
+        fixed = running(box, gpus=2, tenant="speech", name="align")
     tried = dovetail("tenants", "apply", path, "--dry-run", *folder)
     assert "Nothing was changed" in tried.out
-    assert "resnet" in tried.out and "No job is stopped: 1 runs." in tried.out
+    assert "resnet" in tried.out and "No job is stopped: 2 run." in tried.out
+    said = f"1 of them cannot resume and is on what others own from then on: job {fixed}."
+    assert said in " ".join(tried.out.split())
+    assert all(len(line) <= 80 for line in tried.out.splitlines())
     assert "speech" in dovetail("tenants", "show", *folder).out
     done = dovetail("tenants", "apply", f"cells:{path}", *folder)
     assert "Who owns what is now by cells." in done.out

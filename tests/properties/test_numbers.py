@@ -24,7 +24,7 @@ TENANTS = {
         "shares", **{"a": "gpus = 5", "a/x": "gpus = 4", "a/y": "gpus = 3", "b": "gpus = 3"}
     ),
 }
-POLICIES = ("fifo:skip=true", "sjf:skip=true", "smallest-first:skip=true")
+POLICIES = ("fifo:skip=true", "sjf:skip=true", "smallest-first:skip=true", "srtf", "las")
 
 
 @st.composite

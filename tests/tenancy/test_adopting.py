@@ -19,6 +19,7 @@ from dovetail.model.event import (
 )
 from dovetail.model.plan import Start, Stop
 from dovetail.model.request import gang
+from dovetail.model.tenants import Use
 from dovetail.tenancy.kinds import Tenants
 
 ONE_QUEUE = None
@@ -91,6 +92,42 @@ def test_higher_priorities_have_the_cells_if_there_are_too_few() -> None:
     )
     made = taken_over(CELLS, before)
     assert [home(made, job) for job in (0, 1)] == ["lent", "red"]
+
+
+def test_who_would_lose_its_work_is_first_to_have_what_its_tenant_owns() -> None:
+    for tenants in (CELLS, owners("shares", red="gpus = 4", blue="gpus = 2")):
+        before = box(ONE_QUEUE)
+        jobs = [
+            spec(0, 4, tenant="red", priority=5.0, resumable=True, length=9.0),
+            spec(1, 4, tenant="red", resumable=False, length=9.0),
+        ]
+        before.step(0.0, [Submitted(job) for job in jobs])
+        made = taken_over(tenants, before)
+        lent = {
+            job
+            for patch in made.tenancy.overview().patches
+            for job in patch.jobs
+            if patch.use is Use.LENT
+        }
+        assert lent == {0}
+
+
+def test_owners_have_other_hardware_before_somebody_loses_its_work() -> None:
+    before = scheduler("3x4", "fifo:skip=true")
+    fixed, able = (spec(n, 4, tenant="gone", length=9.0, resumable=bool(n)) for n in (0, 1))
+    before.step(0.0, [Submitted(fixed), Submitted(able)])
+    three = owners("cells", red="nodes = 3")
+    made = scheduler("3x4", "fifo:skip=true", tenants=three)
+    made.take_over(before)
+    fork = scheduler("3x4", "fifo:skip=true", tenants=three)
+    fork.restore(made.snapshot())
+    for number, stopped in ((2, []), (3, [1]), (4, [0])):
+        batch = [Submitted(spec(number, 4, number, tenant="red"))]
+        plan = made.step(float(number), batch)
+        assert [each.job for each in plan.actions if isinstance(each, Stop)] == stopped
+        assert fork.step(float(number), batch) == plan
+        assert made.jobs[number].allocation is not None, "what it owns it has at once"
+        made.validate()
 
 
 def test_who_waits_for_a_tenant_that_is_gone_waits_until_it_is_named_again() -> None:

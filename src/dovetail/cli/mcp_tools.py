@@ -31,9 +31,9 @@ Given = ParamSpec("Given")
 Answer = dict[str, Any]
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 SUBMITS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
-ABOUT = """Dovetail schedules jobs on shared GPUs. Ask queue, show, why, when, what_if, nodes and \
-history. To run something call submit without confirm, show the person what it answers, and call \
-it again with the same arguments and confirm set to the token of that preview."""
+ABOUT = """Dovetail schedules jobs on shared GPUs. Ask queue, show, why, when, what_if, nodes, \
+tenants and history. To run something call submit without confirm, show the person what it \
+answers, and call it again with the same arguments and confirm set to the token of that preview."""
 MOST = 500
 """Jobs in one answer."""
 
@@ -49,6 +49,7 @@ def served(folder: Path | None) -> MCPServer:
         tools.when,
         tools.what_if,
         tools.nodes,
+        tools.tenants,
         tools.history,
     )
     for tool in reading:
@@ -127,6 +128,16 @@ class Tools:
         """The machines: GPUs, cores and memory, free and in all, and the jobs there."""
         with box(self._folder) as found:
             return {"policy": found.about().policy, "nodes": to_plain(found.nodes())}
+
+    def tenants(self) -> Answer:
+        """What each tenant owns, uses, lends and borrows, and which jobs are lent what.
+
+        `kind` is empty where there are no tenants. Who is on which GPU is left out: ask nodes.
+        """
+        with box(self._folder) as found:
+            answer = _plain(found.tenants())
+        del answer["patches"]
+        return answer
 
     def history(
         self,

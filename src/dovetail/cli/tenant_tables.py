@@ -72,9 +72,21 @@ def change_tables(change: Change) -> list[RenderableType]:
         shown.append(_affected(change.jobs))
     others = f"{change.running} run" if change.running != 1 else "1 runs"
     shown.append(text(f"No job is stopped: {others}." if change.running else "No job runs."))
+    if at_risk := [str(each.job) for each in change.jobs if each.at_risk]:
+        shown.append(text(_risk(at_risk)))
     if not change.applied:
         shown.append(text("Nothing was changed: this was a dry run."))
     return shown
+
+
+def _risk(jobs: Sequence[str]) -> str:
+    """Whose work is lost if owners want what they own, in one sentence."""
+    some = len(jobs) > 1
+    return (
+        f"{len(jobs)} of them cannot resume and {'are' if some else 'is'} on what others own from "
+        f"then on: {'jobs' if some else 'job'} {', '.join(jobs)}. Owners are given other GPUs "
+        "first; where there are none, that work is lost."
+    )
 
 
 def _shifts(shifts: Iterable[Shift]) -> Table:

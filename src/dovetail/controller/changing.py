@@ -13,8 +13,7 @@ from dovetail.controller.loop import Controller
 from dovetail.controller.parts import Parts, composer
 from dovetail.core.scheduler import Scheduler
 from dovetail.model.job import Job
-from dovetail.model.tenants import Affected, Change, Overview, Shift
-from dovetail.tenancy.contracts import LENT
+from dovetail.model.tenants import Affected, Change, Overview, Shift, Use
 from dovetail.tenancy.kinds import Tenants
 
 BORROWS = "runs on as if lent its GPUs, until their owner wants them"
@@ -32,7 +31,7 @@ def changed(controller: Controller, parts: Parts, wanted: Tenants | None, apply:
         old.kind,
         then.kind,
         tuple(_shifts(old, then)),
-        tuple(_affected(controller, trial)),
+        tuple(_affected(controller, trial, _lent(old), _lent(then))),
         controller.scheduler.running,
         apply,
     )
@@ -55,29 +54,27 @@ def _shifts(old: Overview, new: Overview) -> Iterator[Shift]:
             yield Shift(name, *gpus, moved)
 
 
-def _affected(controller: Controller, trial: Scheduler) -> Iterator[Affected]:
-    """Jobs that are at home elsewhere, or nowhere."""
-    present = controller.scheduler
-    for number, job in present.jobs.items():
-        becomes = _becomes(_home(present, job), trial.jobs[number], trial)
+def _lent(found: Overview) -> set[int]:
+    """Jobs that are on what others own."""
+    return {job for patch in found.patches if patch.use is Use.LENT for job in patch.jobs}
+
+
+def _affected(
+    controller: Controller, trial: Scheduler, before: set[int], after: set[int]
+) -> Iterator[Affected]:
+    """Jobs that are on loan and were not, or the other way round, or are at home nowhere."""
+    for number, job in controller.scheduler.jobs.items():
         live = controller.roster.get(number)
+        becomes = _becomes(job, trial.jobs[number], number in before, number in after)
         if becomes and live is not None:
-            state = str(job.status)
-            yield Affected(number, live.name, live.owner, job.spec.tenant, state, becomes)
+            given = (live.name, live.owner, job.spec.tenant, str(job.status), becomes)
+            yield Affected(number, *given, at_risk=becomes == LOSES)
 
 
-def _becomes(before: str, job: Job, trial: Scheduler) -> str:
+def _becomes(job: Job, then: Job, before: bool, after: bool) -> str:
     """What a change comes to for a job; empty: nothing."""
-    if job.stray:
-        return f"waits: {job.stray}" if before else ""
-    now = _home(trial, job)
-    if now == before or job.allocation is None:
-        return ""
-    if now == LENT:
+    if then.stray:
+        return f"waits: {then.stray}" if not job.stray else ""
+    if after and not before:
         return BORROWS if job.spec.resumable else LOSES
-    return AT_HOME if before == LENT else ""
-
-
-def _home(scheduler: Scheduler, job: Job) -> str:
-    """The domain it is in; empty: none."""
-    return "" if job.stray else scheduler.tenancy.domains[job.home] or "everybody"
+    return AT_HOME if before and not after and then.allocation is not None else ""

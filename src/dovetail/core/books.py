@@ -105,7 +105,7 @@ class Books(Accounts):
         if self.releasing.pop(job.spec.id, None) is not None:
             # Those beside it may have been promised what it has let go of.
             self._planner(job.home).capacity_changed()
-        for other in self.jobs.values():
+        for other in [self.jobs[number] for number in sorted(self.reserved)]:
             if job.spec.id in other.awaits:
                 other.awaits -= {job.spec.id}
                 if not other.awaits and other.allocation is not None:
@@ -185,6 +185,10 @@ class Books(Accounts):
         if job.status is STARTING and job.awaits:
             self._call_off(job)
             return
+        if job.status is STOPPING:
+            # It is being suspended: once it has let go, it waits.
+            self._give_back_residual(job)
+            return
         self._vacate(job)
         job.preemptions += 1
         self.preemptions += 1
@@ -198,8 +202,8 @@ class Books(Accounts):
         self._wait_again(job)
 
     def _vacate(self, job: Job) -> None:
-        """Free a job's devices on the books; it waits again once they are free in fact."""
-        held = job.allocation
+        """Free what a job holds on the books; it waits again once that is free in fact."""
+        held = job.residual[0] if job.residual is not None else job.allocation
         self._let_go(job)
         if self._instant:
             self._wait_again(job)

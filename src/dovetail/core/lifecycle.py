@@ -34,7 +34,14 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
     ),
     Status.STOPPING: frozenset({Status.WAITING, Status.SUSPENDED, *FINAL - {Status.REJECTED}}),
     Status.SUSPENDED: frozenset(
-        {Status.STARTING, Status.RUNNING, Status.WAITING, Status.CANCELLED, Status.FAILED}
+        {
+            Status.STARTING,
+            Status.RUNNING,
+            Status.STOPPING,
+            Status.WAITING,
+            Status.CANCELLED,
+            Status.FAILED,
+        }
     ),
     Status.DONE: frozenset(),
     Status.FAILED: frozenset(),

@@ -199,7 +199,7 @@ class Job:
         if self.status is not RUNNING:
             left = self.expected - self.attained
             return restart + (left if left > 0.0 else 0.0)
-        overhead = self.since + self.overhead - now
         ran = now - self.since - self.overhead
+        overhead = -ran
         left = self.expected - (self.attained + (ran if ran > 0.0 else 0.0) * self.rate)
         return (overhead if overhead > 0.0 else 0.0) + (left if left > 0.0 else 0.0) / self.rate

@@ -160,6 +160,8 @@ class Affected:
     state: str
     #: what it comes to, in a few words
     becomes: str
+    #: it would lose its work if an owner wanted its GPUs
+    at_risk: bool = False
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from dovetail.model.job import RUNNING, Job, JobSpec
 from dovetail.model.plan import Action
 from dovetail.model.quota import Limit, Quotas
 from dovetail.model.request import Request
-from dovetail.planners import storing
+from dovetail.planners import storing, turning
 from dovetail.planners.reasons import why_impossible
 
 
@@ -154,7 +154,7 @@ class Index:
             self.advance(now)
         self.waiting += 1
         self._newcomers += 1
-        entry = job.entry = (self._key(job, view), spec[2], number, job)
+        entry = job.entry = (self._standing(job), spec[2], number, job)
         heappush(lane.waiting, entry)
         self._open[lane] = self._fresh[lane] = None
         if self._watches:
@@ -263,9 +263,21 @@ class Index:
                 self._may_be_displaced(job, now)
         elif job.entry is not None:
             job.lane.pull(job)
-            job.lane.push(job, self._key(job, self.view))
+            job.lane.push(job, self._standing(job))
             if self._watches:
                 self._watch(job)
+
+    def _standing(self, job: Job) -> Any:
+        """The key of a waiting job, rounded as it would be read if the job was started now.
+
+        Else equals could differ by a last digit, each time for the one who waits, and change
+        places for ever.
+        """
+        key, slope = self._key(job, self.view), job.lane.slope
+        if slope and self._preempts:
+            drift = slope * self.view.now
+            key = key - drift + drift
+        return key
 
     def resized(self, job: Job, now: float) -> None:
         """A running job has another rate: list it by its key as of now."""
@@ -283,18 +295,7 @@ class Index:
 
     def advance(self, now: float) -> None:
         """Bring keys that change with time up to date."""
-        self.view.now = now
-        pause = self._pause
-        if pause is not None and int(now // pause) != self._grid:
-            self._grid = int(now // pause)
-            self.capacity_changed()
-            self._rekey(now)
-        while self._turns and self._turns[0][0] <= now:
-            entry = heappop(self._turns)[2]
-            job = entry[3]
-            if job.entry is entry:
-                self.ordering.turned(job, self.view)
-                self.changed(job, now)
+        turning.advance(self, now)
 
     @property
     def rank_time(self) -> float:
@@ -312,17 +313,6 @@ class Index:
             self._calm = self.view.cluster.idle
         if self._fresh:
             self._fresh = {}
-
-    def _rekey(self, now: float) -> None:
-        if self.ordering.rekeys == "none":
-            return
-        every = self.ordering.rekeys == "all"
-        for running in self.ranked.values():
-            for entry in running[:]:
-                self.changed(entry[3], now)
-        for lane in self._lanes.values() if every else ():
-            for entry in list(lane.in_order()):
-                self.changed(entry[3], now)
 
     def _unqueue(self, job: Job) -> None:
         """Take a waiting job out of the queue."""

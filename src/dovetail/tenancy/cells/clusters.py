@@ -25,14 +25,16 @@ from dovetail.tenancy.cells import reasons, storing
 from dovetail.tenancy.cells.adopting import adopt
 from dovetail.tenancy.cells.atlas import Atlas
 from dovetail.tenancy.cells.cell import Physical, Virtual
-from dovetail.tenancy.cells.commands import Break, Lend, Occupy, Repair, Vacate
+from dovetail.tenancy.cells.commands import Lend, Occupy, Vacate
+from dovetail.tenancy.cells.health import Health, is_bad
 from dovetail.tenancy.cells.layout import Layout
 from dovetail.tenancy.cells.lending import Lending, has_gpus_throughout
-from dovetail.tenancy.cells.mapping import hardware_for
 from dovetail.tenancy.cells.overview import overview
+from dovetail.tenancy.cells.searching import Places, Searching
 from dovetail.tenancy.cells.state import Cells
 from dovetail.tenancy.contracts import LENT
 from dovetail.tenancy.paths import listed
+from dovetail.tenancy.taking_over import first_in
 
 GPULESS = "what tenants own are GPUs: a job without any runs on what is lent, so it must resume"
 
@@ -61,18 +63,20 @@ class VirtualClusters:
         self._lent = len(self.domains) - 1
         self._atlas = Atlas(cluster, self.cells.forest)
         self.lending = Lending(cluster)
+        self._health = Health(self.cells, self._atlas, self.lending)
+        self._searching = Searching(self.cells, self._atlas, self.lending)
         self._views = [*self._atlas.views, self.lending.view]
         #: by device: the jobs on it, with what each of them holds and where
         self._on: dict[Physical, list[int]] = {}
         self._held: dict[int, Holding] = {}
+        #: jobs that cannot resume and were not put here by us: they would lose their work
+        self._fixed: set[int] = set()
+        #: what people were shown, as long as it holds
+        self._shown: Overview | None = None
         #: jobs that had to go and have not been told yet
         self._evicted: set[int] = set()
-        #: nodes on which others than us hold devices, with how many times
-        self._foreign: dict[int, int] = {}
         #: domains for whose devices there was no hardware
         self._refused: set[int] = set()
-        #: nodes that take nothing new, and why
-        self._closed: dict[int, str] = {}
 
     # ---- whose it is -------------------------------------------------------------------------
 
@@ -96,6 +100,10 @@ class VirtualClusters:
         """A private cluster of the tenant's shape, or the hardware without what owners use."""
         return self._views[domain]
 
+    def apart(self, domain: int) -> bool:
+        """Cells are as good as private clusters; what is lent is what owners leave."""
+        return domain != self._lent
+
     # ---- binding -----------------------------------------------------------------------------
 
     def bind(
@@ -107,6 +115,9 @@ class VirtualClusters:
             self._lend(spec.id, allocation)
             return Bound(allocation)
         mine = self._atlas.mine(domain, allocation)
+        if not mine:
+            assert at is not None, "only what a suspended job keeps has no devices"
+            return self._keep(domain, allocation, spec.id, at)
         places = self._places(mine, allocation, at)
         if places is None:
             self._refused.add(domain)
@@ -120,36 +131,24 @@ class VirtualClusters:
         devices = tuple((mine, leaf.nodes[0], leaf.devices[0]) for mine, leaf in pairs)
         self.cells.apply(Occupy(self.domains[domain], devices))
         self._note(domain, spec.id, allocation, on, physical)
-        self._look_at_health()
+        self.touched |= self._health.look()
         return Bound(physical, tuple(victims))
+
+    def _keep(self, domain: int, allocation: Allocation, job: int, at: Allocation) -> Bound:
+        """What a suspended job keeps goes with no cell: it has it as if lent."""
+        self._views[domain].take(allocation, closed_too=True)
+        occupy(self.lending.view, at)
+        self._note(domain, job, allocation, [], at)
+        return Bound(at)
 
     def _places(
         self, mine: list[Virtual], wanted: Allocation, at: Allocation | None
-    ) -> dict[Virtual, Physical] | None:
-        """Hardware for devices of the view, on machines that have the amounts that go with it."""
-        known = {leaf: leaf.charged.device for leaf in mine if leaf.charged is not None}
-        new = [leaf for leaf in mine if leaf.charged is None]
+    ) -> Places | None:
         if at is not None:
-            only = frozenset(self._atlas.all_on(at))
-            fresh = hardware_for(self.cells.stocks, new, None, only)
-            return None if fresh is None else known | fresh
-        candidates: frozenset[str] | None = None
-        while True:
-            fresh = hardware_for(self.cells.stocks, new, candidates)
-            if fresh is None or not all(leaf.healthy for leaf in fresh.values()):
-                # What was bound meanwhile may have left only bad hardware to the tenant.
-                return None
-            found = known | fresh
-            physical = self._atlas.physical(wanted, [found[leaf] for leaf in mine])
-            lacking = self.lending.lacking(physical.parts)
-            if not lacking:
-                return found
-            # Others than us use it: the guarantee is as good as the hardware.
-            names = {self.cluster.nodes[node].name for node in lacking}
-            left = (candidates or self._atlas.nodes.keys()) - names
-            if left == candidates or not left:
-                return None
-            candidates = frozenset(left)
+            return self._searching.exactly(mine, at)
+        fixed = [held for job in self._fixed if (held := self._held[job]).domain == self._lent]
+        spared = {part.node for held in fixed for part in held.at.parts}
+        return self._searching.places(mine, wanted, spared)
 
     def _used_by(self, domain: int, virtual: Allocation) -> list[Physical]:
         """Where devices of a view that are in use are in fact."""
@@ -160,6 +159,7 @@ class VirtualClusters:
         self, domain: int, job: int, allocation: Allocation, on: list[Physical], at: Allocation
     ) -> None:
         self._held[job] = Holding(domain, allocation, on, at)
+        self._shown = None
         for leaf in on:
             self._on.setdefault(leaf, []).append(job)
 
@@ -193,7 +193,8 @@ class VirtualClusters:
         return [
             job
             for job, held in self._held.items()
-            if held.domain == self._lent and any(part.node == node for part in held.at.parts)
+            if (held.domain == self._lent or not held.on)
+            and any(part.node == node for part in held.at.parts)
         ]
 
     def _evict(self, job: int) -> None:
@@ -212,10 +213,12 @@ class VirtualClusters:
             self.touched.add(self._lent)
         self.touched |= self._refused
         self._refused.clear()
-        self._look_at_health()
+        self.touched |= self._health.look()
 
     def _drop(self, job: int) -> None:
         domain, allocation, on, at = self._held.pop(job)
+        self._fixed.discard(job)
+        self._shown = None
         self._views[domain].release(allocation)
         left: list[Physical] = []
         for leaf in dict.fromkeys(on):
@@ -226,10 +229,14 @@ class VirtualClusters:
                 left.append(leaf)
         for leaf in left:
             self.cells.apply(Vacate(leaf.nodes[0], leaf.devices[0]))
-        if domain != self._lent:
-            for node, mask in self._atlas.masks(left).items():
-                self.lending.give_back(node, mask)
-            self.lending.hold(at.parts, -1)
+        if domain == self._lent:
+            return
+        if not on:
+            self.lending.view.release(at)
+            return
+        for node, mask in self._atlas.masks(left).items():
+            self.lending.give_back(node, mask)
+        self.lending.hold(at.parts, -1)
 
     def loosen(self, domain: int, allocation: Allocation, job: int) -> None:
         """Free its amounts in the view."""
@@ -250,12 +257,16 @@ class VirtualClusters:
     # ---- taking over who runs already --------------------------------------------------------
 
     def adopt(self, running: Sequence[tuple[JobSpec, Allocation]]) -> list[Seat]:
-        """Among the tenant's cells if they fit there, higher priorities first; else as if lent."""
-        for spec, physical in sorted(running, key=lambda each: -each[0].priority):
+        """Among the tenant's cells if they fit there; else as if lent.
+
+        First of all come those who would lose their work, then higher priorities.
+        """
+        for spec, physical in sorted(running, key=first_in):
             home = self.domain(spec)
             if isinstance(home, str) or not self._adopt(home, spec.id, physical):
                 self._adopt_as_lent(spec.id, physical)
-        self._look_at_health()
+        self._fixed |= {spec.id for spec, _ in running if not spec.resumable}
+        self.touched |= self._health.look()
         return [Seat(*self._held[spec.id][:2]) for spec, _ in running]
 
     def _adopt(self, domain: int, job: int, physical: Allocation) -> bool:
@@ -301,64 +312,35 @@ class VirtualClusters:
         return reasons.of_borrower(reason, sorted(owners), used, self.cluster.gpus)
 
     def overview(self) -> Overview:
-        """All tenants with what they own, and all GPUs with who has them."""
-        return overview(self.cells, self._on)
+        """All tenants with what they own, and all GPUs with who has them.
+
+        Many people look at the same, and nothing is decided meanwhile.
+        """
+        if self._shown is None:
+            self._shown = overview(self.cells, self._on)
+        return self._shown
 
     # ---- hardware that is not there ----------------------------------------------------------
 
+    def _noticed(self, touched: set[int]) -> None:
+        self.touched |= touched
+        self._shown = None
+
     def hold(self, allocation: Allocation) -> None:
         """Others use devices of a machine: none of its cells is bound for new work."""
-        for part in allocation.parts:
-            self.lending.draw(part, 1)
-            if part.devices:
-                self._foreign[part.node] = self._foreign.get(part.node, 0) + 1
-                self._judge(part.node)
+        self._noticed(self._health.drawn(allocation, 1))
 
     def free(self, allocation: Allocation) -> None:
         """They let go of it."""
-        for part in allocation.parts:
-            self.lending.draw(part, -1)
-            if part.devices:
-                self._foreign[part.node] -= 1
-                self._judge(part.node)
+        self._noticed(self._health.drawn(allocation, -1))
 
     def close(self, node: int, reason: str) -> None:
         """A machine is bad: its cells are bound no more, and doomed ones are shown."""
-        self._closed[node] = reason
-        self._judge(node)
+        self._noticed(self._health.close(node, reason))
 
     def open(self, node: int) -> None:
         """A machine is healthy again, unless others use it."""
-        self._closed.pop(node, None)
-        self._judge(node)
-
-    def _judge(self, node: int) -> None:
-        """Is a machine fit for new work?"""
-        reason = self._closed.get(node) or ("others use it" if self._foreign.get(node) else "")
-        name = self.cluster.nodes[node].name
-        if reason:
-            self.lending.view.close(node, reason)
-            self.cells.apply(Break(name))
-        else:
-            self.lending.view.open(node)
-            self.cells.apply(Repair(name))
-        self._look_at_health(always=True)
-
-    def _look_at_health(self, always: bool = False) -> None:
-        """Close what is bound to bad hardware in the views, and open what is not any more."""
-        if not (always or self.cells.bad_nodes):
-            return
-        for domain, machines in enumerate(self._atlas.leaves):
-            view = self._views[domain]
-            for node, leaves in enumerate(machines):
-                # Machines are bad as a whole, and then all of them is bound.
-                bad = _is_bad(leaves[0])
-                if bad and node not in view.closed:
-                    view.close(node, "bad hardware")
-                    self.touched.add(domain)
-                elif not bad and node in view.closed:
-                    view.open(node)
-                    self.touched.add(domain)
+        self._noticed(self._health.open(node))
 
     def validate(self) -> None:
         """Check the cells, the views, and that both say the same."""
@@ -367,7 +349,7 @@ class VirtualClusters:
             view.validate()
         for domain, machines in enumerate(self._atlas.leaves):
             for node, leaves in enumerate(machines):
-                assert len({_is_bad(leaf) for leaf in leaves}) == 1, f"half of {leaves} is bad"
+                assert len({is_bad(leaf) for leaf in leaves}) == 1, f"half of {leaves} is bad"
                 for device, leaf in enumerate(leaves):
                     used = self._views[domain].share_of(node, device)[0] < 1000
                     assert used == (leaf.charged is not None), f"{leaf} differs from its view"
@@ -388,20 +370,17 @@ class VirtualClusters:
         for job in (job for job in state["held"] if job in known):
             _, domain, virtual, physical = known[job]
             occupy(self._views[domain], virtual)
-            if domain == self._lent:
-                on = self._atlas.all_on(physical)
-            else:
+            on = self._atlas.all_on(physical)
+            if domain != self._lent and not on:
+                occupy(self.lending.view, physical)
+            elif domain != self._lent:
                 on = self._used_by(domain, virtual)
                 fresh = [leaf for leaf in dict.fromkeys(on) if leaf not in self._on]
                 for node, mask in self._atlas.masks(fresh).items():
                     self.lending.take(node, mask)
                 self.lending.hold(physical.parts, 1)
             self._note(domain, job, virtual, on, physical)
+        self._fixed = {job for job in self._held if not known[job].spec.resumable}
         # A fork may have been told to forget a job.
         for place in storing.nobodys(self.cells, self._on):
             self.cells.apply(Vacate(*place))
-
-
-def _is_bad(leaf: Virtual) -> bool:
-    """Does a tenant's device stand for bad hardware?"""
-    return leaf.twin is not None and not leaf.twin.healthy
