@@ -3,6 +3,8 @@
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# Half as many again as there are cores: tests wait for processes, discs and clocks.
+SPREAD := -n $(shell expr $$(nproc) \* 3 / 2) --dist worksteal
 PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3; do \
             "$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
             && command -v "$$p" && break; done)
@@ -32,10 +34,12 @@ format: setup
 	$(BIN)/ruff check --quiet --fix .
 
 test: setup  ## all tests that need no system packages
-	$(BIN)/pytest -n auto -m 'not real and not gpu'
+	@$(BIN)/python -m compileall -q src
+	$(BIN)/pytest $(SPREAD) -m 'not real and not gpu'
 
 test-real: setup  ## what needs system packages; installs them when root, else skips by name
 	$(BIN)/python tests/real/prepare.py
+	DOVETAIL_TEST_EFFORT=1 $(BIN)/pytest $(SPREAD) -m 'hypothesis and not real and not gpu'
 	$(BIN)/pytest -m real -rs
 
 test-gpu: setup  ## what only a box with an NVIDIA GPU and PyTorch can show

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +34,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("dovetail")
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: no search for garbage looks at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
@@ -85,6 +93,16 @@ def box(host: Any) -> Iterator[Any]:
         yield made
 
 
+@cache
+def commands() -> Callable[..., Any]:
+    """The tree of commands: making it takes longer than most of them."""
+    from typer.main import get_command
+
+    from dovetail.cli.app import app
+
+    return get_command(app)
+
+
 class Answer(NamedTuple):
     """What a command left behind."""
 
@@ -99,6 +117,8 @@ def dovetail(
 ) -> Callable[..., Answer]:
     """Run a command as a person would, without the cost of a new process."""
     from dovetail.cli import main
+
+    monkeypatch.setattr("dovetail.cli.app.app", commands())
 
     def run(*arguments: object) -> Answer:
         monkeypatch.setattr(sys, "argv", ["dovetail", *map(str, arguments)])

@@ -73,8 +73,7 @@ def policy(text: str) -> Policy:
     name, given = split(text)
     recipe = RECIPES.get(name)
     if recipe is None:
-        known = name in ORDERINGS.names() or ".py:" in name
-        if not known:
+        if not ORDERINGS.knows(name):
             names = [*ORDERINGS.names(), *RECIPES]
             raise UserError(f"unknown policy {name!r}{nearest(name, names)}")
         made = Policy(name, given, DEFAULT_PLACEMENT, DEFAULT_PREDICTOR, DEFAULT_ALLOCATOR)

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-import heapq
+import gc
+import statistics
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from random import Random
 
-from dovetail.answers.calibration import FLOOR, Calibration
+from dovetail.answers.arrivals import Arrivals
+from dovetail.answers.calibration import FLOOR, Calibration, Open
 from dovetail.answers.when import Effort, when
 from dovetail.core.scheduler import Scheduler
-from dovetail.model.event import Event, Finished, Submitted, Wake
+from dovetail.model.event import Event, Submitted
 from dovetail.model.job import Status
 from dovetail.model.live import Estimate, Range
+from dovetail.model.plan import Plan, Resume, Start
 from dovetail.model.trace import Trace, TraceJob
 from dovetail.simulator.experiment import Replay, _compose
+from dovetail.simulator.loop import Simulation
 from dovetail.simulator.spec import read_spec
+
+NEVER = float("inf")
 
 
 @dataclass
@@ -22,99 +30,158 @@ class Asked:
     """What was said of a job that had to wait, and what came true."""
 
     at: float
-    estimate: Estimate
-    #: the start before it was stretched
-    raw: Range
+    raw: Estimate
+    told: Estimate
     naive: float
     start: float | None = None
     end: float | None = None
 
-    @property
-    def holds(self) -> bool:
-        assert self.start is not None
-        low, high = self.estimate.start.low, self.estimate.start.high
-        return low is not None and low <= self.start - self.at <= (high or float("inf"))
-
-    @property
-    def width(self) -> float:
-        """How many times as late as the low end the high one is, a minute making no difference."""
-        low, high = self.estimate.start.low, self.estimate.start.high
-        return ((high or float("inf")) + FLOOR) / ((low or 0.0) + FLOOR)
-
-    @property
-    def error(self) -> float:
-        assert self.start is not None
-        return abs((self.estimate.start.middle or 0.0) - (self.start - self.at))
-
-    @property
-    def naive_error(self) -> float:
-        assert self.start is not None
-        return abs(self.naive - (self.start - self.at))
-
 
 @dataclass
 class Oracle:
-    """Replays jobs on a cluster whose starts take effect at once, and asks about some of them."""
+    """Replays jobs and asks about some that wait: those that come, or `drawn`, any of them."""
 
     settings: Replay
     every: int
     effort: Effort
+    drawn: bool = False
     asked: dict[int, Asked] = field(default_factory=dict)
-    calibration: Calibration = field(default_factory=Calibration)
-    total: float = 0.0
-    ended: int = 0
+    starts: Calibration = field(default_factory=Calibration)
+    ends: Calibration = field(default_factory=Calibration)
+    arrivals: Arrivals = field(default_factory=Arrivals)
+    lengths: list[float] = field(default_factory=list)
+    _draw: Random = field(default_factory=lambda: Random(1))
 
     def make(self) -> Scheduler:
-        nothing = Trace("", "", iter(()), 0)
-        return _compose(self.settings, read_spec(self.settings.cluster), nothing)[0].scheduler
+        return self._simulation([]).scheduler
+
+    def _simulation(self, jobs: Sequence[TraceJob]) -> Simulation:
+        trace = Trace("", "", iter(jobs), 0)
+        return _compose(self.settings, read_spec(self.settings.cluster), trace)[0]
 
     def run(self, jobs: Sequence[TraceJob], most: int) -> None:
-        """Every so-manieth job that must wait is asked about, when it comes."""
-        scheduler, ends, waits, wake = self.make(), [], 0, None
-        work = {job.spec.id: job.work for job in jobs}
-        coming = iter([*jobs, None])
-        arrival = next(coming)
-        while arrival is not None or ends:
-            times = [arrival.spec.submit] if arrival is not None else []
-            times += [ends[0][0]] if ends else []
-            times += [wake] if wake is not None and times else []
-            now = min(times)
-            batch: list[Event] = [Wake()] if wake is not None and wake <= now else []
-            while ends and ends[0][0] <= now:
-                batch.append(Finished(heapq.heappop(ends)[1]))
-            new = []
-            while arrival is not None and arrival.spec.submit <= now:
-                new.append(arrival.spec.id)
-                batch.append(Submitted(arrival.spec))
-                arrival = next(coming)
-            plan = scheduler.step(now, batch)
-            wake = plan.wake_at
-            for job, _ in scheduler.ended:
-                self.total, self.ended = self.total + work[job.id], self.ended + 1
-                if job.id in self.asked:
-                    self.asked[job.id].end = now
-            for action in plan.actions:
-                heapq.heappush(ends, (now + work[action.job], action.job))
-                if action.job in self.asked:
-                    said = self.asked[action.job]
-                    said.start = now
-                    self.calibration.learn(said.raw, now - said.at)
-            for number in new:
-                waiting = number in scheduler.jobs
-                if not waiting or scheduler.jobs[number].status is not Status.WAITING:
+        """Until all that was asked has come true."""
+        simulation = self._simulation(jobs)
+        scheduler, work = simulation.scheduler, {job.spec.id: job.work for job in jobs}
+        decide, turns = scheduler.step, 0
+
+        def step(now: float, batch: Sequence[Event]) -> Plan:
+            nonlocal turns
+            plan = decide(now, batch)
+            self.lengths += [work[job.id] for job, _ in scheduler.ended]
+            self._learn(scheduler, now, plan)
+            for event in batch:
+                if not isinstance(event, Submitted):
                     continue
-                waits += 1
-                if waits % self.every == 0 and len(self.asked) < most:
-                    self.asked[number] = self._ask(scheduler, number, now)
+                self.arrivals.note(event.spec)
+                number = self._choose(scheduler, event.spec.id)
+                turns += number is not None
+                if number is not None and turns % self.every == 0 and len(self.asked) < most:
+                    self.asked[number] = self._ask(scheduler, number, now, plan.wake_at)
+            if len(self.asked) == most and all(each.end for each in self.asked.values()):
+                raise StopIteration
+            return plan
 
-    def _ask(self, scheduler: Scheduler, number: int, now: float) -> Asked:
-        found = when(scheduler.image(), self.make, now, [number], effort=self.effort)
-        raw = found[number].start
-        told = replace(found[number], start=self.calibration.stretched(raw))
-        return Asked(now, told, raw, self._naive(scheduler, now))
+        scheduler.step = step  # type: ignore[method-assign]
+        with suppress(StopIteration):
+            simulation.run()
 
-    def _naive(self, scheduler: Scheduler, now: float) -> float:
+    def _choose(self, scheduler: Scheduler, new: int) -> int | None:
+        jobs = scheduler.jobs.values() if self.drawn else [scheduler.jobs.get(new)]
+        waiting = [
+            job.id
+            for job in jobs
+            if job is not None and job.status is Status.WAITING and job.id not in self.asked
+        ]
+        return self._draw.choice(waiting) if waiting else None
+
+    def _learn(self, scheduler: Scheduler, now: float, plan: Plan) -> None:
+        for action in plan.actions:
+            said = self.asked.get(action.job)
+            if isinstance(action, Start | Resume) and said is not None and said.start is None:
+                said.start = now
+                self.starts.learn(said.raw.start, said.told.start, now - said.at)
+        for job, _ in scheduler.ended:
+            if (said := self.asked.get(job.id)) is not None:
+                said.end = now
+                self.ends.learn(said.raw.end, said.told.end, now - said.at)
+
+    def _ask(self, scheduler: Scheduler, number: int, now: float, wake: float | None) -> Asked:
+        # A replay gives the collector a rest, but forks are thrown away in heaps.
+        gc.enable()
+        found = when(
+            scheduler.image(),
+            self.make,
+            now,
+            [number],
+            wake_at=wake,
+            arrivals=self.arrivals,
+            effort=self.effort,
+            seed=number,
+        )[number]
+        gc.disable()
+        past = self.asked.values()
+        waits = [Open(each.raw.start, now - each.at) for each in past if each.start is None]
+        runs = [Open(each.raw.end, now - each.at) for each in past if each.end is None]
+        start = self.starts.stretched(found.start, waits)
+        end = self.ends.stretched(found.end, runs).no_earlier(start)
+        told = replace(found, start=start, end=end)
+        return Asked(now, found, told, self._naive(scheduler))
+
+    def _naive(self, scheduler: Scheduler) -> float:
         """Work in front, at the mean length, spread over all GPUs."""
-        mean = self.total / max(self.ended, 1)
+        mean = sum(self.lengths) / max(len(self.lengths), 1)
         gpus = sum(job.spec.request.gpus for job in scheduler.jobs.values())
         return mean * gpus / scheduler.cluster.gpus
+
+
+@dataclass(frozen=True)
+class Score:
+    """How good what was said of starts, or of ends, was."""
+
+    asked: int
+    held: float
+    #: the same of the first half of them
+    early: float
+    error: float
+    naive: float
+    #: how many times as late as the low end the high one is, a minute making no difference
+    width: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.held:.0%} of {self.asked} held, of the first half {self.early:.0%}; "
+            f"factor {self.width:.3g}; median error {self.error:,.0f} s, naive {self.naive:,.0f} s"
+        )
+
+
+def scores(oracle: Oracle) -> tuple[Score, Score]:
+    """Of starts and of ends."""
+    done = [each for each in oracle.asked.values() if each.start and each.end]
+    mean = statistics.mean(oracle.lengths)
+    starts = [(each.told.start, (each.start or 0.0) - each.at, each.naive) for each in done]
+    ends = [(each.told.end, (each.end or 0.0) - each.at, each.naive + mean) for each in done]
+    return _score(starts), _score(ends)
+
+
+def _score(outcomes: list[tuple[Range, float, float]]) -> Score:
+    held = [
+        told.low is not None and told.low <= came <= _or_never(told.high)
+        for told, came, _ in outcomes
+    ]
+    errors = [abs(_or_never(told.middle) - came) for told, came, _ in outcomes]
+    widths = [
+        (_or_never(told.high) + FLOOR) / ((told.low or 0.0) + FLOOR) for told, _, _ in outcomes
+    ]
+    return Score(
+        len(held),
+        statistics.mean(held),
+        statistics.mean(held[: len(held) // 2]),
+        statistics.median(errors),
+        statistics.median(abs(naive - came) for _, came, naive in outcomes),
+        statistics.median(widths),
+    )
+
+
+def _or_never(value: float | None) -> float:
+    return NEVER if value is None else value

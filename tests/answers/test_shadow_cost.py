@@ -119,7 +119,6 @@ def test_a_shadow_adds_less_than_a_tenth_to_a_decision(
     gc.collect()
     gc.freeze()
     alone, watched = asyncio.run(made.measured())
-    gc.unfreeze()
     made.site.close()
     added = {
         "mean": fmean(watched.decisions) / fmean(alone.decisions) - 1,

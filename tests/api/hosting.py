@@ -34,7 +34,8 @@ from dovetail.tenancy.contracts import contracts_in
 from dovetail.tenancy.kinds import Tenants
 
 PYTHON = sys.executable
-PATIENCE = 30.0
+PATIENCE = 120.0
+"""Seconds after which something will not come about any more, on the slowest machine."""
 OWNERS = """
 [[tenants]]
 name = "vision"
@@ -59,6 +60,11 @@ def until(fact: Callable[[], Any], what: str = "it") -> Any:
         assert time.monotonic() < deadline, f"{what} did not come about"
         time.sleep(0.02)
     return found
+
+
+def told_by(file: Path) -> str:
+    """A line of shell that waits until the test makes a file: for as long as it takes."""
+    return f"until [ -e '{file}' ]; do sleep 0.02; done"
 
 
 def of_tenants(kind: str = "cells") -> Parts:

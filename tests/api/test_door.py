@@ -15,11 +15,12 @@ from shutil import which
 
 import httpx
 import pytest
-from hosting import Hosted, until
+from hosting import PATIENCE, Hosted, until
 
 from dovetail.controller.api import peers
 from dovetail.controller.api.listening import Listening, is_loopback
 from dovetail.controller.api.service import Limits
+from dovetail.controller.timebase import MachineClock
 from dovetail.live import Box, connect
 from dovetail.model.errors import UserError
 
@@ -63,11 +64,12 @@ def test_half_a_token_opens_nothing(host: Hosted) -> None:
         assert client.get("/about").status_code == 200
 
 
-def test_tokens_expire(host: Hosted) -> None:
-    text = host.token(lasts=0.5)
+def test_tokens_expire(host: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = host.token(lasts=600.0)
     with host.client(text) as client:
         assert client.get("/about").status_code == 200
-        time.sleep(0.6)
+        now = MachineClock.wall
+        monkeypatch.setattr(MachineClock, "wall", lambda clock: now(clock) + 601.0)
         answer = client.get("/about")
     assert (answer.status_code, answer.json()["error"].split(";")[0]) == (
         401,
@@ -77,7 +79,7 @@ def test_tokens_expire(host: Hosted) -> None:
 
 def test_a_wrong_token_is_not_helped_by_the_socket(host: Hosted) -> None:
     transport = httpx.HTTPTransport(uds=str(host.folder / "socket"))
-    with httpx.Client(transport=transport, base_url="http://dovetail") as client:
+    with httpx.Client(transport=transport, base_url="http://dovetail", timeout=PATIENCE) as client:
         assert client.get("/v1/about").status_code == 200
         answer = client.get("/v1/about", headers={"Authorization": "Bearer dt_1_2"})
         assert answer.status_code == 401
@@ -225,7 +227,7 @@ def test_ten_megabytes_are_too_large_however_they_are_sent(host: Hosted) -> None
 
 
 def test_nobody_unknown_makes_us_read_a_body(host: Hosted) -> None:
-    with socket.create_connection(("127.0.0.1", host.port), timeout=10) as line:
+    with socket.create_connection(("127.0.0.1", host.port), timeout=PATIENCE) as line:
         line.sendall(
             b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000000\r\n\r\n"
         )
@@ -325,10 +327,10 @@ SILENT: dict[str, Callable[[str], list[bytes]]] = {
 def test_who_does_not_come_to_the_point_is_hung_up_on(host: Hosted, manner: str) -> None:
     pieces = SILENT[manner](host.token())
     begun = time.monotonic()
-    with socket.create_connection(("127.0.0.1", host.port), timeout=5) as line:
+    with socket.create_connection(("127.0.0.1", host.port), timeout=PATIENCE) as line:
         line.settimeout(0.1)
         try:
-            while time.monotonic() - begun < 5:
+            while time.monotonic() - begun < PATIENCE:
                 if pieces:
                     line.sendall(pieces.pop(0))
                 try:
@@ -338,7 +340,7 @@ def test_who_does_not_come_to_the_point_is_hung_up_on(host: Hosted, manner: str)
                     continue
         except ConnectionError:
             pass
-    assert 0.8 < time.monotonic() - begun < 4
+    assert 0.8 < time.monotonic() - begun < PATIENCE
 
 
 def test_a_body_that_drips_is_not_waited_for(
@@ -347,7 +349,7 @@ def test_a_body_that_drips_is_not_waited_for(
     monkeypatch.setattr("dovetail.controller.api.door.Door.__init__.__defaults__", (8 << 20, 0.5))
     with Hosted(tmp_path / "data") as host:
         head = f"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {host.token()}"
-        with socket.create_connection(("127.0.0.1", host.port), timeout=10) as line:
+        with socket.create_connection(("127.0.0.1", host.port), timeout=PATIENCE) as line:
             line.sendall(f"{head}\r\nContent-Length: 100\r\n\r\n{{".encode())
             assert line.recv(12) == b"HTTP/1.1 408"
 
@@ -359,15 +361,12 @@ def test_a_thousand_silent_connections_keep_nobody_out(host: Hosted, box: Box) -
             stack.enter_context(socket.create_connection(("127.0.0.1", host.port)))
             for _ in range(1000)
         ]
-        begun = time.monotonic()
         for _ in range(5):
             assert client.get("/about").status_code == 200
         number = box.submit(["true"])
-        assert box.wait(number).state == "done"
-        assert time.monotonic() - begun < 5
-        time.sleep(max(0.0, begun + 3 - time.monotonic()))
+        assert box.wait(number, PATIENCE).state == "done"
         for line in lines:
-            line.settimeout(2)
+            line.settimeout(PATIENCE)
             assert line.recv(1) == b"", "it was closed"
 
 
@@ -384,7 +383,7 @@ def test_many_who_wait_do_not_stop_the_rest(host: Hosted, box: Box) -> None:
         thread.start()
     assert box.wait(box.submit(["true"])).state == "done"
     for thread in threads:
-        thread.join(20)
+        thread.join(PATIENCE)
     assert states == ["done"] * 20
 
 
@@ -430,7 +429,7 @@ def test_tls_with_a_certificate_of_our_own(
         monkeypatch.setenv("SSL_CERT_FILE", str(found))
         with connect(url=url, token=token) as box:
             assert box.about().you == "ann"
-        with socket.create_connection(("127.0.0.1", host.port), timeout=5) as line:
+        with socket.create_connection(("127.0.0.1", host.port), timeout=PATIENCE) as line:
             line.sendall(b"GET /v1/about HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert not line.recv(100).startswith(b"HTTP"), "nothing is said without TLS"
 

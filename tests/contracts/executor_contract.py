@@ -22,7 +22,7 @@ from dovetail.executors.protocol import (
 )
 from dovetail.model.allocation import Allocation, Part, allocation_of
 
-PATIENCE = 20.0
+PATIENCE = 120.0
 """Seconds of the rig's time after which a report will not come any more."""
 MOMENT = 0.02
 

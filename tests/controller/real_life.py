@@ -19,7 +19,7 @@ from dovetail.executors.protocol import Attempt, Launch
 from dovetail.model.request import gang
 
 JOBS = 4
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 class FragileLocal(Local):

@@ -12,8 +12,10 @@ import sys
 from pathlib import Path
 
 import crashing
+import pytest
 
 PROGRAM = Path(__file__).parent / "killing.py"
+some_or_all = pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mark.real)])
 
 
 def killings(kind: str, folder: Path, *more: str) -> dict[str, int]:
@@ -23,7 +25,7 @@ def killings(kind: str, folder: Path, *more: str) -> dict[str, int]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=1200,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
     assert done.returncode == 0, done.stderr
@@ -35,23 +37,29 @@ def test_without_any_crash_the_life_has_everything_in_it(tmp_path: Path) -> None
     assert crashing.live(tmp_path, None, 0) == 323
 
 
-def test_a_kill_at_any_of_323_points_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
-    found = killings("fake", tmp_path)
-    assert found["killed"] == found["points"] == found["whole"] == 323
+@some_or_all
+def test_a_kill_at_any_of_323_points_loses_nothing_and_repeats_nothing(
+    tmp_path: Path, every: int
+) -> None:
+    found = killings("fake", tmp_path, "--every", str(every))
+    assert found["killed"] == found["points"] == len(range(0, 323, every))
+    assert found["whole"] == 323
 
 
 def test_kill_after_kill_gets_there_too(tmp_path: Path) -> None:
-    found = killings("fake", tmp_path, "--chain", "--every", "10")
-    assert found["killed"] > 20
+    found = killings("fake", tmp_path, "--chain", "--every", "20")
+    assert found["killed"] > 10
 
 
-def test_among_tenants_too_and_while_others_come_to_own_what(tmp_path: Path) -> None:
-    found = killings("tenants", tmp_path)
-    assert found["killed"] == found["points"] == found["whole"] > 200
+@some_or_all
+def test_among_tenants_too_and_while_others_come_to_own_what(tmp_path: Path, every: int) -> None:
+    found = killings("tenants", tmp_path, "--every", str(every))
+    assert found["killed"] == found["points"] == len(range(0, found["whole"], every))
+    assert found["whole"] > 200
 
 
 def test_real_processes_are_found_again_after_a_kill(tmp_path: Path) -> None:
-    found = killings("local", tmp_path, "--every", "2")
+    found = killings("local", tmp_path, "--every", "3")
     # The busier the machine, the more is written at once: there are fewer points to die at, and
     # some lie beyond the end of a life that is shorter than the first one was.
-    assert 8 <= found["killed"] <= found["points"]
+    assert 5 <= found["killed"] <= found["points"]

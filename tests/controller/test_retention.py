@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +25,8 @@ def settle(stage: Stage, rounds: int = 8) -> None:
     """Let the thread that removes folders keep up with the virtual clock."""
     for _ in range(rounds):
         stage.controller.turn()
-        time.sleep(0.01)
+        if (leaving := stage.controller.forgetting._leaving) is not None:
+            leaving[1].result()
 
 
 @pytest.fixture(autouse=True)

@@ -329,7 +329,7 @@ def test_a_start_that_takes_longer_than_a_round_is_not_displaced_by_an_equal() -
 def test_a_reserved_start_names_whom_it_waits_for(stage: Stage) -> None:
     reason = stage.scheduler.explain(1)
     assert reason.cause == "releasing"
-    assert reason.text == "its devices are reserved; j0 must let go of them first"
+    assert reason.text == "it has its GPUs as soon as j0 has left them"
     assert reason.blockers == (0,)
     assert stage.scheduler.explain(0).cause == "stopping"
     stage.step(25.0, Stopped(0))

@@ -26,19 +26,15 @@ def test_too_few_devices_are_free() -> None:
     decider = told("fifo", "1x4", 1, 2, 3)
     reason = decider.explain(2)
     assert reason.cause == "devices"
-    assert reason.text == "needs 3 GPUs; 1 of 4 GPUs are free"
-    assert reason.unblock == "2 more free GPUs"
-    assert reason.blockers == (0, 1)
+    assert reason.text == "needs 3 GPUs; 1 of 4 GPUs is free"
+    assert reason.unblock == "the end of j1"
+    assert reason.blockers == (1,)
 
 
 def test_only_as_many_blockers_as_are_missing_and_the_first_to_end_first() -> None:
     decider = told("fifo", "1x4", 1, 1, 2, 2)
     step(decider, 50, Submitted(spec(9, 1, 50.0)))
     assert decider.explain(3).blockers == (0, 1)
-
-
-def test_one_missing_device_is_singular() -> None:
-    assert told("fifo", "1x4", 4, 1).explain(1).unblock == "1 more free GPU"
 
 
 def test_somebody_else_comes_first() -> None:
@@ -54,7 +50,7 @@ def test_devices_are_free_but_scattered() -> None:
     decider = told("fifo", "2x4", 3, 3, 2, placement="consolidated")
     reason = decider.explain(2)
     assert reason.cause == "fragmentation"
-    assert reason.text == "needs 2 GPUs; 2 GPUs are free, but not where it could use them"
+    assert reason.text == "needs 2 GPUs; 2 GPUs are free, but not where it could use them together"
     assert (reason.blockers, reason.unblock) == ((0,), "the end of j0")
 
 
@@ -125,7 +121,7 @@ def test_every_tenant_is_answered_from_its_own_partition() -> None:
     decider = scheduler("2x4", partitions={"red": 1, "blue": 1})
     for number, tenant in enumerate(("red", "blue", "red")):
         step(decider, number, Submitted(spec(number, 3, number, tenant=tenant)))
-    assert decider.explain(2).text == "needs 3 GPUs; 1 of 4 GPUs are free"
+    assert decider.explain(2).text == "needs 3 GPUs; 1 of 4 GPUs is free"
     assert decider.explain(2).blockers == (0,)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 import pytest
-from executor_contract import Does, collect, small, until
+from executor_contract import PATIENCE, Does, collect, small, until
 
 from dovetail.executors.local import Local, detect
 from dovetail.executors.local.cgroup_v1 import Legacy
@@ -122,7 +122,7 @@ class LocalRig:
         for attempt, launch in self._launched.items():
             self.executor.adopt(launch)
             self.executor.stop(attempt, 0.0)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE
         while self.executor._runs or self.executor._leftovers:
             assert time.monotonic() < deadline, "a job could not be ended"
             self.executor.reports()

@@ -179,7 +179,7 @@ def test_the_installed_command_prints_the_same_figures() -> None:
     command = Path(sys.executable).with_name("dovetail")
     told = ("--policy", "srtf", "--placement", "count", "--json", "-")
     done = subprocess.run(
-        [command, *SIMULATE, *told], capture_output=True, text=True, check=True, timeout=120
+        [command, *SIMULATE, *told], capture_output=True, text=True, check=True, timeout=600
     )
     result = json.loads(done.stdout)
     assert round(result["jct"]["mean"], 1) == 2788.2

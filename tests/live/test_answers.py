@@ -67,7 +67,7 @@ def test_when_is_not_known_of_jobs_that_are_over_or_held(box: Box) -> None:
 
 def test_of_several_jobs_those_are_told_that_can_be_foreseen(host: Hosted) -> None:
     with host.box() as box, host.client(host.token()) as line:
-        done, runs = box.submit(["true"]), box.submit(["sleep", "20"], gpus=1)
+        done, runs = box.submit(["true"]), box.submit(["sleep", "60"], gpus=1)
         box.wait(done)
         found = line.get("/when", params={"jobs": f"{done},{runs}"})
         assert (found.status_code, list(found.json())) == (200, [str(runs)])

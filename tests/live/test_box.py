@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hosting import Hosted, until
+from hosting import Hosted, told_by, until
 
 from dovetail.live import ENDED, Box, connect
 from dovetail.model.errors import UserError
@@ -82,24 +82,27 @@ def test_jobs_wait_for_others_and_say_so(box: Box) -> None:
     assert box.wait(second).state == "done"
 
 
-def test_after_runs_in_order_and_falls_with_what_it_waits_for(box: Box) -> None:
-    first = box.submit(["sleep", "0.3"])
+def test_after_runs_in_order_and_falls_with_what_it_waits_for(box: Box, tmp_path: Path) -> None:
+    first = box.submit(["sh", "-c", told_by(tmp_path / "on")])
     second = box.submit(["true"], after=[first])
     assert "waits for job 1 to be done" in box.show(second).job.reason
+    (tmp_path / "on").touch()
     assert box.wait(second).started >= box.show(first).job.ended
-    broken = box.submit(["sh", "-c", "sleep 0.2; false"])
+    broken = box.submit(["sh", "-c", f"{told_by(tmp_path / 'off')}; false"])
     third = box.submit(["true"], after=[broken])
     fourth = box.submit(["true"], after=[broken], after_any=True)
+    (tmp_path / "off").touch()
     assert box.wait(third).state == "cancelled"
     assert box.wait(fourth).state == "done"
 
 
-def test_after_an_array_is_after_all_its_members(box: Box) -> None:
-    array = box.submit(["sleep", "0.{index}"], array="1-3")
+def test_after_an_array_is_after_all_its_members(box: Box, tmp_path: Path) -> None:
+    array = box.submit(["sh", "-c", told_by(tmp_path / "on")], array="1-3")
     last = box.submit(["true"], after=[array])
     only = box.submit(["true"], after=[f"{array}.1"])
     assert box.show(last).job.after == tuple(job.id for job in box.members(array))
     assert box.show(only).job.after == (box.show(f"{array}.1").job.id,)
+    (tmp_path / "on").touch()
     assert box.wait(last).state == "done"
 
 
@@ -222,7 +225,7 @@ def test_usage_adds_up(box: Box) -> None:
     box.wait(box.submit(["false"]))
     [mine] = box.usage()
     assert (mine.jobs, mine.done, mine.failed, mine.running) == (2, 1, 1, 0)
-    assert 1.0 <= mine.gpu_hours * 3600 < 4.0
+    assert 1.0 <= mine.gpu_hours * 3600 < 60
 
 
 def test_tokens_are_made_listed_and_revoked(host: Hosted, box: Box) -> None:

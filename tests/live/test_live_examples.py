@@ -7,19 +7,18 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hosting import PATIENCE, until
 
 from dovetail.demo.site import running
 from dovetail.live import Box
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "live"
 TORCH = importlib.util.find_spec("torch") is not None
-PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +30,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def box(folder: Path) -> Iterator[Box]:
     with running(folder, ["--gpus", "2", "--policy", "priority:preempt=true"]) as found:
         yield found
-
-
-def until(fact: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + PATIENCE
-    while not (found := fact()):
-        assert time.monotonic() < deadline, "it never came to be"
-        time.sleep(0.05)
-    return found
 
 
 def text(box: Box, job: int, attempt: int = 0) -> str:

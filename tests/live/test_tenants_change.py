@@ -66,7 +66,7 @@ def test_jobs_run_on_when_others_own_their_hardware(shared: Hosted) -> None:
         # Once its tenant is there again, it finds its place.
         box.apply_tenants(OWNERS)
         box.cancel(theirs)
-        assert box.wait(waits, 30).state == "done"
+        assert box.wait(waits).state == "done"
 
 
 @pytest.mark.parametrize(

@@ -137,3 +137,41 @@ def test_all_kinds_of_jobs_run_within_partitions(policy: str) -> None:
         for _ in world.instants(4000):
             decider.validate()
         assert world.ended == {each.id: "done" for each in jobs}
+
+
+def blocked(policy: str) -> Scheduler:
+    """One job has 20 of 24 cores; the second wants 4 of 7 GPUs and 12 cores, the third 4 GPUs."""
+    decider = tuned(ONE, policy)
+    wide = [gang(1, cpu=20_000), gang(4, cpu=12_000), gang(4, cpu=4_000)]
+    comes = [
+        job(number, at=float(number), request=request, model="", length=1000.0)
+        for number, request in enumerate(wide)
+    ]
+    decider.step(0.0, [Submitted(comes[0])])
+    decider.step(2.0, [Submitted(each) for each in comes[1:]])
+    decider.validate()
+    return decider
+
+
+@pytest.mark.parametrize("policy", ["shared", "synergy", "synergy:order=fifo,skip=true"])
+def test_who_cannot_be_arranged_is_passed_over_where_the_order_looks_past_misfits(
+    policy: str,
+) -> None:
+    decider = blocked(policy)
+    assert decider.jobs[2].status is Status.RUNNING
+    assert decider.explain(1).blockers
+
+
+def test_who_cannot_be_arranged_holds_up_a_strict_order() -> None:
+    decider = blocked("synergy:order=fifo")
+    assert (decider.explain(1).cause, decider.explain(1).blockers) == ("cpu or memory", (0,))
+    assert (decider.explain(2).cause, decider.explain(2).blockers) == ("order", (1,))
+
+
+def test_who_comes_first_is_not_passed_over_for_amounts_that_go_to_a_later_one() -> None:
+    decider = tuned(ONE, "synergy:order=fifo,skip=true")
+    first = job(0, request=gang(8), model="", length=1000.0)
+    later = job(1, request=gang(0, cpu=20_000), model="", length=1000.0)
+    decider.step(0.0, [Submitted(first), Submitted(later)])
+    assert decider.jobs[0].status is Status.RUNNING
+    assert decider.explain(1).cause == "cpu or memory"

@@ -112,7 +112,7 @@ def test_others_may_hold_more_than_claims_can_give_back(allocator: str, acknowle
     decider.validate()
     assert all(decider.jobs[number].allocation is not None for number in range(4))
     assert decider.jobs[4].allocation is None
-    assert decider.explain(4).cause == "cpu or memory"
+    assert decider.explain(4).cause == "others"
     decider.step(2.0, [Freed("slurm")])
     decider.validate()
     assert decider.jobs[4].allocation is not None

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from hosting import until
 
 from dovetail.model.errors import UserError
 from dovetail.profiler import running
@@ -18,12 +19,14 @@ from dovetail.profiler.pinning import available_cores
 from dovetail.profiler.running import Window, least_disturbed, measure
 from dovetail.profiler.storage import memory_bandwidth, size_of, storage_bandwidth
 
-SHORT = Window(seconds=0.6, warmup=0.1, patience=3.0)
+SHORT = Window(seconds=0.6, warmup=0.1, patience=60.0)
+#: a hundred steps a second by the clock, whatever else the machine does
 LOOP = """\
 import time, dovetail_client as d
-for n in range(1, 9999):
+begin = time.monotonic()
+for _ in range(9999):
     time.sleep(0.01)
-    d.progress(n, epoch=7)
+    d.progress(int(100 * (time.monotonic() - begin)), epoch=7)
 """
 
 
@@ -31,20 +34,28 @@ def python(text: str) -> list[str]:
     return [sys.executable, "-c", text]
 
 
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory and processor time are looked at often enough for a short window."""
+    monkeypatch.setattr(running, "SAMPLE", 0.1)
+
+
+@pytest.mark.usefixtures("often")
 def test_a_command_s_speed_memory_and_cost_are_seen() -> None:
-    seen = measure(python(LOOP), 1, Window(seconds=1.2, warmup=0.1))
-    assert 20 < seen.speed < 100
+    seen = measure(python(LOOP), 1, SHORT)
+    assert seen.speed == pytest.approx(100, rel=0.2)
     assert 0.001 < seen.memory < 1
-    assert 1.2 < seen.seconds < 30
+    assert SHORT.seconds < seen.seconds < 60
     assert (seen.cores, seen.epoch) == (1, 7)
 
 
+@pytest.mark.usefixtures("often")
 def test_the_processor_time_that_a_command_takes_is_seen() -> None:
-    window = Window(seconds=2.0, warmup=0.1)
-    idle = measure(python(LOOP), 1, window)
-    busy = measure(python(LOOP.replace("time.sleep(0.01)", "sum(range(200_000))")), 1, window)
-    assert 0 < idle.used < 0.4
-    assert 2 * idle.used < busy.used < 1.1
+    window = Window(seconds=1.0, warmup=0.1)
+    idle = measure(python(LOOP.replace("0.01", "0.05")), 1, window)
+    busy = measure(python(LOOP.replace("time.sleep(0.01)", "sum(range(100_000))")), 1, window)
+    # One that sleeps may be seen to take nothing: some machines count in ticks of 10 ms.
+    assert 2 * idle.used < busy.used < 1.5
 
 
 @pytest.mark.parametrize("cores", range(1, len(available_cores()) + 1))
@@ -74,8 +85,9 @@ def test_all_that_was_started_is_ended_even_what_ignores_the_request_and_left_th
         f"open({str(note)!r}, 'w').write(f'{{os.getpid()}} {{inside.pid}} {{outside.pid}}')\n"
     )
     measure(python(script + LOOP), 1, SHORT)
-    time.sleep(0.2)
-    assert [pid for pid in map(int, note.read_text().split()) if alive(pid)] == []
+    started = [int(pid) for pid in note.read_text().split()]
+    assert len(started) == 3
+    until(lambda: not any(map(alive, started)), "the end of all")
 
 
 def alive(process: int) -> bool:
@@ -87,7 +99,7 @@ def alive(process: int) -> bool:
 
 def test_a_command_that_comes_to_its_end_is_measured_up_to_there() -> None:
     script = LOOP.replace("9999", "60")
-    assert measure(python(script), 1, Window(1.0, 0.1)).speed > 20
+    assert measure(python(script), 1, Window(1.0, 0.1)).speed == pytest.approx(100, rel=0.2)
 
 
 MISTAKES: list[tuple[Sequence[str], str]] = [
@@ -98,11 +110,6 @@ MISTAKES: list[tuple[Sequence[str], str]] = [
     (python("import os; os.kill(os.getpid(), 9)"), "was ended by signal 9"),
     (python("pass"), "ended without reporting any progress through dovetail_client"),
     (python("import dovetail_client as d; d.progress(1)"), "ended before its speed was known"),
-    (python("import time; time.sleep(60)"), "its loop must call dovetail_client"),
-    (
-        python("import time, dovetail_client as d; d.progress(1); time.sleep(60)"),
-        "reported no further progress for 0.7 s",
-    ),
     (
         python(
             "import time, dovetail_client as d; d.attach()\n"
@@ -117,10 +124,25 @@ MISTAKES: list[tuple[Sequence[str], str]] = [
 def test_a_command_that_cannot_be_measured_is_one_sentence(
     command: Sequence[str], words: str
 ) -> None:
+    assert words in complaint(command, patience=60.0)
+
+
+def complaint(command: Sequence[str], patience: float) -> str:
     with pytest.raises(UserError) as caught:
-        measure(command, 1, Window(0.3, 0.0, patience=0.7))
-    assert words in str(caught.value)
+        measure(command, 1, Window(0.3, 0.0, patience))
     assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_silent_command_is_given_up() -> None:
+    script = "import time; time.sleep(60)"
+    assert "its loop must call dovetail_client" in complaint(python(script), patience=0.3)
+
+
+def test_a_command_that_falls_silent_is_given_up() -> None:
+    script = "import time, dovetail_client as d; d.progress(1); time.sleep(60)"
+    # Long enough for Python to start on any machine.
+    assert "reported no further progress for 2 s" in complaint(python(script), patience=2.0)
 
 
 @pytest.mark.parametrize("cores", [0, -1, 10_000])
@@ -163,7 +185,7 @@ def test_measuring_storage_is_bounded(tmp_path: Path) -> None:
     begin = time.monotonic()
     assert storage_bandwidth(tmp_path, most=8 << 20) > 0
     assert storage_bandwidth(tmp_path, seconds=0.01) > 0
-    assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin < 30
 
 
 def test_too_little_data_tells_nothing(tmp_path: Path) -> None:
@@ -174,6 +196,7 @@ def test_too_little_data_tells_nothing(tmp_path: Path) -> None:
         storage_bandwidth(tmp_path / "gone")
 
 
-def test_memory_is_faster_than_any_disk() -> None:
-    assert memory_bandwidth(1, seconds=0.05, size=4 << 20) > 1e8
-    assert memory_bandwidth(2, seconds=0.05, size=4 << 20) > 1e8
+@pytest.mark.parametrize("threads", [1, 2])
+def test_memory_is_faster_than_any_disk(threads: int) -> None:
+    # Others may have the cores during one try.
+    assert any(memory_bandwidth(threads, seconds=0.05, size=4 << 20) > 1e8 for _ in range(20))

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -20,6 +19,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from workloads import EFFORT, effort
 
 from dovetail.tenancy.cells.cell import FREE
 from dovetail.tenancy.cells.commands import (
@@ -71,7 +71,7 @@ LAYOUTS = [
 
 
 GANGS = st.dictionaries(st.sampled_from([1, 2, 4]), st.integers(1, 2), min_size=1, max_size=2)
-AMOUNT = settings(max_examples=140, stateful_step_count=50)
+AMOUNT = effort(140, stateful_step_count=50)
 
 
 class CellsMachine(RuleBasedStateMachine):
@@ -257,12 +257,13 @@ class AsGoodAsPrivate(RuleBasedStateMachine):
         self.shared.validate()
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("machine", [CellsMachine, AsGoodAsPrivate])
 def test_over_random_commands(machine: type[CellsMachine] | type[AsGoodAsPrivate]) -> None:
     machine.steps = 0
     run_state_machine_as_test(machine, settings=AMOUNT)  # type: ignore[arg-type]
     # Ten thousand with both.
-    assert machine.steps >= 5_000, machine.steps
+    assert machine.steps >= 5_000 * EFFORT, machine.steps
 
 
 def test_an_idle_cluster_is_whole_again() -> None:

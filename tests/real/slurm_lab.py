@@ -22,7 +22,7 @@ from pathlib import Path
 import psutil
 
 NEEDED = ("slurmctld", "slurmd", "sbatch", "munged", "setpriv")
-PATIENCE = 30.0
+PATIENCE = 90.0
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class SlurmLab:
     def call(self, *command: str, check: bool = True) -> str:
         """A command of Slurm, as an administrator types it."""
         done = subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, check=False, timeout=60
+            command, env=self.environment, capture_output=True, text=True, check=False, timeout=180
         )
         assert not check or done.returncode == 0, f"{command}: {done.stderr}"
         return done.stdout

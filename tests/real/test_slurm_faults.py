@@ -205,7 +205,7 @@ def test_garbage_and_silence_are_waited_out(
     begun = time.monotonic()
     rig.executor.reports()
     rig.executor.stop(Attempt(99, 1), 1.0)
-    assert time.monotonic() - begun < 0.1, "nobody waits for Slurm"
+    assert time.monotonic() - begun < 1.0, "nobody waits for Slurm"
     command.unlink()
     assert rig.ended() == Ended(FIRST, 8)
     assert rig.executor.trouble == ""

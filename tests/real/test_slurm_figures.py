@@ -43,9 +43,9 @@ def test_a_thousand_waiting_jobs_cost_slurm_one_question_an_interval(
         calls = site.executor.commands.calls
         before, begun = calls.total(), time.monotonic()
         site.until(lambda: time.monotonic() - begun > 15)
-        asked = calls.total() - before
-        print(f"\n1000 waiting jobs: {asked} calls of Slurm in 15 s, one a second allowed")
-        assert asked <= 16
+        asked, took = calls.total() - before, time.monotonic() - begun
+        print(f"\n1000 waiting jobs: {asked} calls of Slurm in {took:.0f} s, one a second allowed")
+        assert asked <= took + 1
         assert "1000" not in large.call("squeue", "-h", "-o", "%i")
 
 

@@ -34,7 +34,7 @@ def test_a_browser_draws_every_plot_without_a_word_of_complaint(tmp_path):
     page = tmp_path / "report.html"
     page.write_text(html_report(runs, "In a browser"), encoding="utf-8")
     command = [BROWSER, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", page.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     for key in ("jct", "queue", "use", "tenants", "sizes"):
         plot = done.stdout.split(f'id="plot-{key}"')[1].split("</figure>")[0]
         assert "main-svg" in plot

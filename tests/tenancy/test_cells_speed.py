@@ -117,6 +117,7 @@ def a_day(cluster: Cluster) -> Day:
     return day
 
 
+@pytest.mark.real
 def test_a_gang_is_placed_in_less_than_five_milliseconds(cluster: Cluster) -> None:
     day, same, again = (a_day(cluster) for _ in range(3))
     day.cells.validate()

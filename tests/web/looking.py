@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
+from hosting import PATIENCE
 from served import Served
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
@@ -57,6 +58,7 @@ class Looking:
             viewport={"width": size[0], "height": size[1]}, color_scheme=theme, locale="en-GB"
         )
         self._contexts.append(context)
+        context.set_default_timeout(1000 * PATIENCE)
         page = context.new_page()
         page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: self.said.append(f"error: {error}"))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from hosting import PATIENCE
 
 from dovetail.live import Box
 from dovetail.live.finding import Address
@@ -41,7 +42,9 @@ class Served:
 
     def ask(self, path: str, **values: Any) -> Any:
         """What the API says."""
-        answer = httpx.get(f"{self.url}v1/{path}", headers=self.headers, params=values)
+        answer = httpx.get(
+            f"{self.url}v1/{path}", headers=self.headers, params=values, timeout=PATIENCE
+        )
         answer.raise_for_status()
         return answer.json()
 
@@ -59,7 +62,7 @@ def _process(words: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _until(process: subprocess.Popen[bytes], log: Path, word: str) -> str:
-    for _ in range(1200):
+    for _ in range(2400):
         text = log.read_text()
         if word in text:
             return text

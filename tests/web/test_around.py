@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+from hosting import PATIENCE, until
 from prometheus_client.parser import text_string_to_metric_families
 from served import real
 
@@ -26,13 +26,13 @@ GRAFANA = Path(__file__).parents[2] / "packaging" / "grafana" / "dovetail.json"
 
 
 def families(box: Any) -> dict[str, Any]:
-    answer = httpx.get(f"{box.url}metrics", headers=box.headers)
+    answer = httpx.get(f"{box.url}metrics", headers=box.headers, timeout=PATIENCE)
     assert answer.status_code == 200
     return {family.name: family for family in text_string_to_metric_families(answer.text)}
 
 
 def test_figures_need_a_token_and_have_a_help_text_each(box):
-    assert httpx.get(f"{box.url}metrics").status_code == 401
+    assert httpx.get(f"{box.url}metrics", timeout=PATIENCE).status_code == 401
     found = families(box)
     assert all(family.documentation for family in found.values())
     assert found["dovetail_gpus"].samples[0].value == 4
@@ -41,7 +41,7 @@ def test_figures_need_a_token_and_have_a_help_text_each(box):
 def test_figures_follow_what_happens(box):
     before = families(box)
     number = box.box.submit(["sleep", "0.2"], gpus=1)
-    box.box.wait(number, 30)
+    box.box.wait(number, PATIENCE)
     after = families(box)
 
     def grew(name: str, **labels: str) -> float:
@@ -128,11 +128,8 @@ def test_another_program_is_told_of_every_state_of_a_job_and_can_check_who_says_
         tmp_path / "data", "--webhook", receiver.url, "--webhook-secret", str(secret)
     ) as served:
         number = served.box.submit(["sleep", "0.2"], gpus=1, name="told")
-        served.box.wait(number, 30)
-        until = time.monotonic() + 20
-        while not any(change["state"] == "done" for change in receiver.changes()):
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        served.box.wait(number, PATIENCE)
+        until(lambda: any(change["state"] == "done" for change in receiver.changes()))
     states = [change["state"] for change in receiver.changes() if change["job"] == number]
     assert states == ["waiting", "starting", "running", "done"]
     assert {change["name"] for change in receiver.changes()} == {"told"}
@@ -142,7 +139,7 @@ def test_another_program_is_told_of_every_state_of_a_job_and_can_check_who_says_
         assert proof == signature(read_secret(secret), int(moment), body)
 
 
-async def deliver(hook: Webhook, seconds: float = 5.0) -> None:
+async def deliver(hook: Webhook, seconds: float = PATIENCE) -> None:
     task = asyncio.ensure_future(hook.run())
     until = asyncio.get_running_loop().time() + seconds
     while asyncio.get_running_loop().time() < until:

@@ -31,16 +31,16 @@ def test_a_job_is_watched_from_waiting_to_done_and_its_page_opened(look, box, tm
     row.locator(".badge.waiting").wait_for()
     row.get_by_text("GPU").first.wait_for()  # the reason why it waits
     box.box.cancel(holder)
-    row.locator(".badge.running").wait_for(timeout=20_000)
+    row.locator(".badge.running").wait_for()
     row.get_by_role("link").click()
     page.get_by_role("heading", name="train-small").wait_for()
-    page.locator(".output", has_text="loss").wait_for(timeout=15_000)
-    page.locator(".progress-line", has_text="of 600 steps").wait_for(timeout=15_000)
-    page.locator(".chart", has_text="Memory").wait_for(timeout=30_000)
+    page.locator(".output", has_text="loss").wait_for()
+    page.locator(".progress-line", has_text="of 600 steps").wait_for()
+    page.locator(".chart", has_text="Memory").wait_for()
     page.set_viewport_size({"width": DESK[0], "height": 1000})
     page.wait_for_timeout(9000)  # until there is a line to see
     picture(page, "job", tmp_path)
-    page.locator(".heading .badge.done").wait_for(timeout=60_000)
+    page.locator(".heading .badge.done").wait_for()
     page.goto(f"{box.url}#/jobs")
     page.get_by_role("button", name="Ended").click()
     row.locator(".badge.done").wait_for()
@@ -150,7 +150,7 @@ def test_a_what_if_is_asked_and_its_answer_drawn(look, small, tmp_path):
     page = look(small, at="#/what-if")
     page.get_by_label("Policy").fill("srtf")
     page.get_by_role("button", name="Replay").click()
-    page.locator(".result .tile").first.wait_for(timeout=60_000)
+    page.locator(".result .tile").first.wait_for()
     assert page.locator(".result .chart svg").count() == 3
     assert page.locator(".shift").count() > 0
     page.wait_for_timeout(200)
@@ -167,9 +167,9 @@ def test_a_what_if_that_makes_no_sense_is_told_so(look, small):
 def test_who_waits_is_told_when_and_what_would_help(look, small, tmp_path):
     page = look(small, at="#/jobs")
     page.get_by_role("button", name="Waiting").click()
-    page.locator(".td .soon").first.wait_for(timeout=60_000)
+    page.locator(".td .soon").first.wait_for()
     page.locator(".space .tr a").first.click()
-    page.locator(".facts dd", has_text="80 % sure").first.wait_for(timeout=60_000)
+    page.locator(".facts dd", has_text="80 % sure").first.wait_for()
     page.get_by_role("heading", name="In front").wait_for()
     picture(page, "waiting", tmp_path)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+from hosting import PATIENCE
 from served import Served, real
 from staging import Stage
 
@@ -32,7 +33,7 @@ News = tuple[str, dict[str, Any]]
 @contextmanager
 def listening(served: Served) -> Iterator[Iterator[News]]:
     url = f"{served.url}v1/events"
-    with httpx.stream("GET", url, headers=served.headers, timeout=20) as answer:
+    with httpx.stream("GET", url, headers=served.headers, timeout=PATIENCE) as answer:
         answer.raise_for_status()
         yield _messages(answer)
 
@@ -98,7 +99,9 @@ def test_reasons_are_told_for_the_jobs_that_are_asked_about(box):
 
 @pytest.mark.parametrize("path", ["events", "board", "series", "measured", "policy", "reasons"])
 def test_nothing_is_told_without_a_token(box, path):
-    answer = httpx.get(f"{box.url}v1/{path}", params={"jobs": "1"} if path == "reasons" else {})
+    answer = httpx.get(
+        f"{box.url}v1/{path}", params={"jobs": "1"} if path == "reasons" else {}, timeout=PATIENCE
+    )
     assert answer.status_code == 401
 
 
@@ -175,7 +178,7 @@ def test_who_stops_reading_holds_nobody_else_up(stage):
 def test_one_person_cannot_take_all_places(box):
     token = box.box.make_token(owner="bob", role="reader")
     url = f"{box.url}v1/events"
-    with ExitStack() as open_pages, httpx.Client(timeout=20) as client:
+    with ExitStack() as open_pages, httpx.Client(timeout=PATIENCE) as client:
         pages = []
         for _ in range(MOST_EACH):
             page = open_pages.enter_context(client.stream("GET", url, headers=box.headers))

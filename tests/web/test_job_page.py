@@ -41,11 +41,11 @@ def test_every_resize_of_a_running_job_is_on_its_page(look, tuned, tmp_path):
     steps.filter(has_text="runs").first.wait_for()
     assert page.locator(".grants").count() == 0  # nothing changed yet
     second = training(tuned, "newcomer")
-    steps.filter(has_text="now with").first.wait_for(timeout=20_000)
+    steps.filter(has_text="now with").first.wait_for()
     page.get_by_role("img", name="Cores granted").wait_for()
     tuned.box.cancel(second)
     # Alone again it has as much as in the beginning: two resizes are told, without a reload.
-    steps.filter(has_text="now with").nth(1).wait_for(timeout=20_000)
+    steps.filter(has_text="now with").nth(1).wait_for()
     page.wait_for_timeout(3000)  # until there is something to see of it
     page.set_viewport_size({"width": 1280, "height": 900})
     picture(page, "resized", tmp_path)
@@ -63,7 +63,7 @@ def test_the_log_of_any_attempt_is_read_while_the_latest_goes_on(look, box):
     number = box.box.submit(["python3", "-c", TWICE], gpus=1, name="twice", retries=1)
     page = look(box, at=f"#/jobs/{number}")
     output = page.locator(".output")
-    output.get_by_text("this is attempt 2").wait_for(timeout=30_000)
+    output.get_by_text("this is attempt 2").wait_for()
     which = page.get_by_label("Attempt", exact=True)
     which.select_option("1")
     page.get_by_text("attempt 1, over").wait_for()
@@ -71,7 +71,7 @@ def test_the_log_of_any_attempt_is_read_while_the_latest_goes_on(look, box):
     which.select_option("0")
     output.get_by_text("still here").wait_for()
     seen = int(output.inner_text().split()[-1])
-    output.get_by_text(f"still here {seen + 15}").wait_for(timeout=20_000)
+    output.get_by_text(f"still here {seen + 15}").wait_for()
     box.box.cancel(number)
     page.locator(".heading .badge.cancelled").wait_for()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hosting import PATIENCE
 from served import real
 
 pytestmark = pytest.mark.real
@@ -14,6 +15,7 @@ def test_a_page_finds_the_controller_again_and_shows_what_happened_meanwhile(
     browser: Any, tmp_path: Any
 ) -> None:
     context = browser.new_context()
+    context.set_default_timeout(1000 * PATIENCE)
     page = context.new_page()
     with real(tmp_path / "data") as first:
         kept = first.box.submit(["sleep", "60"], gpus=1, name="goes-on")
@@ -21,13 +23,13 @@ def test_a_page_finds_the_controller_again_and_shows_what_happened_meanwhile(
         page.fill("#token", first.token)
         page.get_by_role("button", name="Sign in").click()
         page.locator(f'.tr[data-id="{kept}"] .badge.running').wait_for()
-    page.locator(".link-state", has_text="reconnecting").wait_for(timeout=20_000)
+    page.locator(".link-state", has_text="reconnecting").wait_for()
     with real(tmp_path / "data", "--port", str(first.port)) as again:
         new = again.box.submit(["sleep", "60"], gpus=1, name="newcomer")
-        page.locator(".link-state", has_text="live").wait_for(timeout=40_000)
+        page.locator(".link-state", has_text="live").wait_for()
         page.locator(f'.tr[data-id="{new}"] .badge.running').wait_for()
         page.locator(f'.tr[data-id="{kept}"] .badge.running').wait_for()
         for job in (kept, new):
             again.box.cancel(job)
-        page.locator(".tr .badge").first.wait_for(state="detached", timeout=20_000)
+        page.locator(".tr .badge").first.wait_for(state="detached")
     context.close()

@@ -47,7 +47,7 @@ def test_what_is_lent_is_shown_and_seen_to_go_back_to_its_owner(look, owned, tmp
     page = look(owned)
     page.get_by_role("link", name="Tenants", exact=True).click()
     vision = page.get_by_role("region", name="vision", exact=True)
-    vision.locator(".cell-gpu.lent", has_text=str(lent)).nth(1).wait_for(timeout=20_000)
+    vision.locator(".cell-gpu.lent", has_text=str(lent)).nth(1).wait_for()
     vision.locator(".cell-gpu.used", has_text=str(held)).wait_for()
     speech = page.get_by_role("region", name="speech", exact=True)
     speech.locator(".cell-gpu.used", has_text=str(own)).wait_for()
@@ -57,8 +57,8 @@ def test_what_is_lent_is_shown_and_seen_to_go_back_to_its_owner(look, owned, tmp
     picture(page, "tenants", tmp_path)
     wanted = submit(owned, "vit", 2, "vision", "sleep", "90")
     # Without a reload: on its way back first, then in use by its owner.
-    vision.locator(".cell-gpu.returning").first.wait_for(timeout=20_000)
-    vision.locator(".cell-gpu.used", has_text=str(wanted)).nth(1).wait_for(timeout=20_000)
+    vision.locator(".cell-gpu.returning").first.wait_for()
+    vision.locator(".cell-gpu.used", has_text=str(wanted)).nth(1).wait_for()
     for job in (own, held, lent, wanted):
         owned.box.cancel(job)
 
@@ -66,9 +66,9 @@ def test_what_is_lent_is_shown_and_seen_to_go_back_to_its_owner(look, owned, tmp
 def test_the_cluster_map_says_whose_each_gpu_is(look, owned):
     lent = submit(owned, "probe", 8, "speech", "sleep", "90", borrow=True, resumable=True)
     page = look(owned)
-    page.locator(".owner", has_text="vision · lent").wait_for(timeout=20_000)
+    page.locator(".owner", has_text="vision · lent").wait_for()
     page.locator(".owner", has_text="speech").wait_for()
     page.get_by_role("button", name="By tenant").click()
     page.locator(".legend", has_text="vision").wait_for()
     owned.box.cancel(lent)
-    page.locator(".owner.idle", has_text="vision").wait_for(timeout=20_000)
+    page.locator(".owner.idle", has_text="vision").wait_for()

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import httpx
 import pytest
+from hosting import PATIENCE
 
 from dovetail.web.serving import STATIC
 
@@ -16,7 +17,7 @@ IMPORT = re.compile(r"""(?:from\s+|import\s*\(\s*|import\s+)["'](\.[^"']+)["']""
 
 
 def test_the_page_may_run_and_load_only_what_comes_from_here(box):
-    answer = httpx.get(box.url)
+    answer = httpx.get(box.url, timeout=PATIENCE)
     assert answer.status_code == 200
     policy = answer.headers["content-security-policy"]
     assert "default-src 'none'" in policy
@@ -30,14 +31,14 @@ def test_the_page_may_run_and_load_only_what_comes_from_here(box):
 
 def test_every_file_is_served_with_the_same_guard(box):
     for path in FILES:
-        answer = httpx.get(f"{box.url}static/{path.relative_to(STATIC)}")
+        answer = httpx.get(f"{box.url}static/{path.relative_to(STATIC)}", timeout=PATIENCE)
         assert answer.status_code == 200, path
         assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
 @pytest.mark.parametrize("path", ["static/../serving.py", "static/%2e%2e/serving.py", "static/no"])
 def test_nothing_else_is_served(box, path):
-    assert httpx.get(f"{box.url}{path}").status_code in (401, 404)
+    assert httpx.get(f"{box.url}{path}", timeout=PATIENCE).status_code in (401, 404)
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)

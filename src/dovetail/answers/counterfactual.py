@@ -1,39 +1,37 @@
 """What would help a job that waits: each idea is tried on a fork, and told only if it is true.
 
-A fork forgets the job and is handed it again as it might have been: submitted when it was, but
-asking for less, or more urgent.
+What is told is true in both ways in which it can be tried: as if the job had been so from the
+beginning, at its place in the queue and with the work that is behind it; and for a job that is
+cancelled and submitted again, behind those that have come meanwhile. Where only the first is true,
+it is said so. `answers.ideas` has the ideas.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf, nextafter
 from time import monotonic
 from typing import Any
 
-from dovetail.answers.foresight import Foresight, Lengths, fork
+from dovetail.answers import ideas
+from dovetail.answers.foresight import LAG, Foresight, Lengths, fork
+from dovetail.answers.ideas import Idea, Ladder
 from dovetail.core.scheduler import Scheduler
-from dovetail.model.event import Submitted
-from dovetail.model.job import JobSpec
+from dovetail.model.event import Cancelled, Submitted, Wake
+from dovetail.model.job import Job, JobSpec
 from dovetail.model.plan import Stop
-from dovetail.model.request import Alternative, Group, Request
 from dovetail.model.why import Instead
 
-PARTS = (0.75, 0.5, 0.25, 0.125)
-"""Of what was asked for, that are tried."""
-
-NORMAL, URGENT, BORROWING = 0.0, 1.0, -1.0
 NOTICEABLE = 60.0
 """Seconds sooner that are worth telling."""
+AT_ITS_PLACE = ", at its place in the queue"
+"""Said of what would not help a job that is submitted again."""
+AS_GOOD = 0.9
+"""A milder idea with this part of the gain is told instead."""
 
-
-@dataclass(frozen=True)
-class Idea:
-    """A job as it might have been."""
-
-    change: str
-    spec: JobSpec
+Try = Callable[[Idea], tuple[int, ...] | None]
+"""Jobs that are stopped if an idea lets it start now; None: it does not."""
 
 
 @dataclass(frozen=True)
@@ -46,129 +44,167 @@ class Trials:
     lengths: Lengths
     wake_at: float | None = None
     #: seconds; no further idea is tried after them
-    budget: float = 1.5
+    budget: float = 0.7
     #: may jobs of low priority run on what owners leave idle?
     lends: bool = False
+    #: does the order keep places free for some, so that others must end in time?
+    reserves: bool = False
+    #: the same scheduler without quotas; None: there are none
+    unlimited: Callable[[], Scheduler] | None = None
 
-    def instead(self, spec: JobSpec) -> tuple[Instead, ...]:
+    def instead(self, number: int) -> tuple[Instead, ...]:
         """What would help, of each kind of idea the one that changes least."""
         until = monotonic() + self.budget
-        # The job that a fork forgets may still lie in its queue, where no two entries may be alike.
-        spec = spec._replace(submit=nextafter(spec.submit, inf))
+        job = next(each for each in self.image["jobs"] if each.id == number)
+        trial = Trial(self, job)
+        if trial.at_its_place(trial.as_it_is) is not None:
+            # It is about to start, or moves up for having been looked at: nothing need change.
+            return ()
         found: list[Instead] = []
-        later: list[Idea] = []
-        for ideas in (_amounts(spec), _widths(spec), _urgency(spec), self._borrowing(spec)):
-            tried = []
-            for idea in ideas:
-                if monotonic() > until:
+        later: list[Ladder] = []
+        for group in self._groups(job.spec):
+            for ladder in group:
+                now = trial.mildest(ladder, until)
+                if now is not None:
+                    found.append(now)
                     break
-                stops = self._starts_now(idea)
-                if stops is not None:
-                    found.append(Instead(idea.change, 0.0, None, stops))
-                    break
-                tried.append(idea)
             else:
-                later += tried[-1:]
-        if later and monotonic() < until:
-            found += self._sooner(spec, later, until)
-        return tuple(found)
+                later += [ladder for ladder in group if ladder.ideas][-1:]
+        if trial.without_quotas():
+            found.append(Instead("a larger quota", 0.0))
+        return (*found, *trial.sooner(later, until))
 
-    def _borrowing(self, spec: JobSpec) -> Iterator[Idea]:
-        """On what others own and do not use."""
-        if self.lends and spec.resumable and spec.priority >= NORMAL:
-            yield Idea("--borrow, on what others leave idle", spec._replace(priority=BORROWING))
+    def _groups(self, spec: JobSpec) -> Iterator[Sequence[Ladder]]:
+        """Kinds of ideas, what costs the owner least first."""
+        cluster = fork(self.make, self.image).cluster
+        yield from ideas.smaller(spec)
+        yield [ideas.shares(spec, packed=not cluster.idle)]
+        yield [ideas.other_types(spec, [pool.type for pool in cluster.pools])]
+        if self.reserves:
+            yield [ideas.shorter(spec)]
+        yield [ideas.urgency(spec)]
+        if self.lends:
+            yield [ideas.borrowing(spec)]
 
-    def _starts_now(self, idea: Idea) -> tuple[int, ...] | None:
-        """The jobs that are stopped for it if it starts now; None: it does not."""
-        number = idea.spec.id
-        scheduler = fork(self.make, self._without(number))
-        plan = scheduler.step(self.now, [Submitted(idea.spec)])
-        job = scheduler.jobs.get(number)
-        if job is None or job.allocation is None:
+
+class Trial:
+    """One job, tried in many ways."""
+
+    def __init__(self, trials: Trials, job: Job) -> None:
+        self._given = trials
+        self._job = job
+        self._others = [each for each in trials.image["jobs"] if each is not job]
+        #: the number it would have if it were submitted again
+        self._next = max(each.id for each in trials.image["jobs"]) + 1
+        # The job that a fork forgets may still lie in its queue, where no two entries may be alike.
+        self._unchanged = Idea("", job.spec)
+        self.as_it_is = Idea("", job.spec._replace(submit=nextafter(job.spec.submit, inf)))
+
+    def mildest(self, ladder: Ladder, until: float) -> Instead | None:
+        """The idea that changes least of those that let it start now, or else at its place."""
+        found = self._mildest(ladder, self.starts_now, until)
+        if found is None:
+            found = self._mildest(ladder, self.at_its_place, until)
+            return found and replace(found, change=f"{found.change}{AT_ITS_PLACE}")
+        return found
+
+    def _mildest(self, ladder: Ladder, starts: Try, until: float) -> Instead | None:
+        rungs, best = ladder.ideas, None
+        if not ladder.steady:
+            tried = ((idea, starts(idea)) for idea in rungs if monotonic() < until)
+            return next((_now(idea, stops) for idea, stops in tried if stops is not None), None)
+        fails, helps = -1, len(rungs)
+        look = helps - 1
+        while helps - fails > 1 and monotonic() < until:
+            stops = starts(rungs[look])
+            if stops is not None:
+                helps, best = look, _now(rungs[look], stops)
+            elif helps == len(rungs):
+                return None
+            else:
+                fails = look
+            look = (fails + helps) // 2
+        return best
+
+    def starts_now(self, idea: Idea) -> tuple[int, ...] | None:
+        """The jobs that are stopped for it if it starts now, however tried; None: it does not."""
+        stops = self.at_its_place(idea)
+        return None if stops is None or not self._starts_again(idea) else stops
+
+    def at_its_place(self, idea: Idea) -> tuple[int, ...] | None:
+        """The same, had it been so from the beginning."""
+        return self._there(idea, self._given.make)
+
+    def without_quotas(self) -> bool:
+        """Does it start now, stopping nobody, if nobody has a quota?"""
+        unlimited = self._given.unlimited
+        return unlimited is not None and self._there(self.as_it_is, unlimited) == ()
+
+    def _there(self, idea: Idea, make: Callable[[], Scheduler]) -> tuple[int, ...] | None:
+        scheduler = fork(make, {**self._given.image, "jobs": self._others})
+        job = self._job.twin()
+        job.spec, job.stray = idea.spec, ""
+        if idea.spec.estimate != self._job.spec.estimate:
+            job.expected = scheduler.predictor.expect(idea.spec)
+        scheduler.take_in(job)
+        plan = scheduler.step(self._given.now, [Wake()])
+        if job.allocation is None:
             return None
         return tuple(action.job for action in plan.actions if isinstance(action, Stop))
 
-    def _without(self, number: int) -> dict[str, Any]:
-        """The state as if the job had not been submitted."""
-        return {**self.image, "jobs": [job for job in self.image["jobs"] if job.id != number]}
+    def _starts_again(self, idea: Idea) -> bool:
+        """Does it start if it is submitted again?"""
+        scheduler = fork(self._given.make, self._given.image)
+        for event in (Cancelled(self._job.id), Submitted(self._anew(idea))):
+            scheduler.step(self._given.now, [event])
+        job = scheduler.jobs.get(self._next)
+        return job is not None and job.allocation is not None
 
-    def _sooner(self, spec: JobSpec, ideas: list[Idea], until: float) -> list[Instead]:
+    def _anew(self, idea: Idea) -> JobSpec:
+        return idea.spec._replace(id=self._next, submit=self._given.now)
+
+    def sooner(self, ladders: Sequence[Ladder], until: float) -> list[Instead]:
         """Ideas that do not let it start now, but sooner than it will."""
-        present = self._start(Idea("", spec), until)
-        found = []
-        for idea in ideas:
-            start = self._start(idea, until)
-            if start is None or monotonic() > until:
-                continue
-            if present is None:
-                found.append(Instead(idea.change, start))
-            elif present - start >= max(NOTICEABLE, 0.1 * present):
-                found.append(Instead(idea.change, start, present - start))
-        return found
+        if not ladders or monotonic() > until:
+            return []
+        stays, again = self._start(self.as_it_is, until), self._start(self._unchanged, until)
+        # What submitting it again would do by itself is no idea's merit.
+        present = min((each for each in (stays, again) if each is not None), default=None)
+        found = [self._sooner(ladder, present, until) for ladder in ladders]
+        return [each for each in found if each is not None]
+
+    def _sooner(self, ladder: Ladder, present: float | None, until: float) -> Instead | None:
+        idea, start = ladder.ideas[-1], self._start(ladder.ideas[-1], until)
+        if start is None or monotonic() > until:
+            return None
+        # It does not start at once: what ends any moment has not ended yet.
+        start = max(start, LAG)
+        if present is None:
+            return Instead(idea.change, start)
+        if present - start < max(NOTICEABLE, 0.1 * present):
+            return None
+        for part in (4, 2):
+            milder = ladder.ideas[len(ladder.ideas) // part - 1 : len(ladder.ideas) - 1][:1]
+            then = self._start(milder[0], until) if milder and ladder.steady else None
+            if then is not None and present - then >= AS_GOOD * (present - start):
+                idea, start = milder[0], max(then, LAG)
+                break
+        return Instead(idea.change, start, present - start)
 
     def _start(self, idea: Idea, until: float) -> float | None:
         """Seconds until it starts, as lengths are believed; None: cannot be told."""
-        number = idea.spec.id
-        forked = fork(self.make, self._without(number))
-        ahead = Foresight(forked, self.now, self.lengths, self.wake_at)
-        ahead.step([Submitted(idea.spec)])
+        given, number = self._given, self._job.id
+        forked = fork(given.make, given.image)
+        ahead = Foresight(forked, given.now, given.lengths, given.wake_at)
+        if idea is not self.as_it_is:
+            number = self._next
+            for event in (Cancelled(self._job.id), Submitted(self._anew(idea))):
+                ahead.step([event])
         while number not in ahead.started:
             if monotonic() > until or not ahead.advance():
                 return None
-        return ahead.started[number] - self.now
+        return ahead.started[number] - given.now
 
 
-def _amounts(spec: JobSpec) -> Iterator[Idea]:
-    """Fewer cores, then less memory."""
-    for name, unit, word in (("cpu", 1000, "cores"), ("memory", 1024, "GiB")):
-        asked = _total(spec.request, name)
-        for part in PARTS if asked else ():
-            fewer = max(1, round(asked * part / unit)) * unit
-            if fewer < asked:
-                request = _scaled(spec.request, name, fewer / asked)
-                one = word.removesuffix("s") if fewer == unit else word
-                change = f"{fewer / unit:g} {one} instead of {asked / unit:g}"
-                yield Idea(change, spec._replace(request=request))
-
-
-def _widths(spec: JobSpec) -> Iterator[Idea]:
-    """Fewer GPUs, where the job is one group of equal parts."""
-    alternative = spec.request.alternatives[0]
-    if len(alternative.groups) != 1:
-        return
-    group = alternative.groups[0]
-    tried: set[int] = set()
-    for width in (group.most - 1, *(round(group.most * part) for part in PARTS)):
-        if 0 < width < group.most and width not in tried and group.each.gpus:
-            tried.add(width)
-            gpus = width * group.each.gpus
-            change = f"{gpus} GPU{'s' * (gpus > 1)} instead of {group.gpus}"
-            narrow = replace(alternative, groups=(Group(width, group.each, width),))
-            yield Idea(change, spec._replace(request=_request(spec.request, narrow)))
-
-
-def _urgency(spec: JobSpec) -> Iterator[Idea]:
-    if spec.priority < NORMAL:
-        yield Idea("normal priority", spec._replace(priority=NORMAL))
-    if spec.priority < URGENT:
-        yield Idea("high priority", spec._replace(priority=URGENT))
-
-
-def _total(request: Request, name: str) -> int:
-    groups = request.alternatives[0].groups
-    return sum(group.most * (getattr(group.each, name) or 0) for group in groups)
-
-
-def _scaled(request: Request, name: str, factor: float) -> Request:
-    alternative = request.alternatives[0]
-    groups = tuple(
-        replace(group, each=replace(group.each, **{name: round(amount * factor)}))
-        if (amount := getattr(group.each, name))
-        else group
-        for group in alternative.groups
-    )
-    return _request(request, replace(alternative, groups=groups))
-
-
-def _request(request: Request, alternative: Alternative) -> Request:
-    return Request((alternative,), request.modes, request.labels, request.datasets)
+def _now(idea: Idea, stops: tuple[int, ...]) -> Instead:
+    return Instead(idea.change, 0.0, None, stops)

@@ -7,13 +7,15 @@ truth and belief may differ here as they do outside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from heapq import heappop, heappush
 from typing import Any
 
 from dovetail.core.scheduler import Scheduler
-from dovetail.model.event import Event, Finished, Offered, Started, Stopped, Wake
-from dovetail.model.job import Job, Status
+from dovetail.model.event import Event, Finished, Offered, Started, Stopped, Submitted, Wake
+from dovetail.model.job import Job, JobSpec, Status
 from dovetail.model.plan import Plan
 
 NEVER = float("inf")
@@ -22,6 +24,16 @@ LAG = 1.0
 
 GRAIN = 0.2
 """The share of the time looked ahead by which the moment of a plan's wake may be off."""
+
+AT_ONCE = 0.01
+"""The same share for all else: what happens within it of each other is decided on together."""
+
+FEW = 200
+"""Of so many jobs that run, one more may end in the same moment.
+
+Not more: where jobs skip each other, many ends at once would let wide jobs in that get nothing
+while devices come free one by one.
+"""
 
 Lengths = Callable[[Job], float]
 """The work of a job in seconds at rate 1."""
@@ -37,10 +49,12 @@ class Foresight:
         lengths: Lengths,
         wake_at: float | None = None,
         rests: Mapping[int, float] | None = None,
+        leaving: Mapping[int, float] | None = None,
+        coming: Iterable[JobSpec] = (),
     ) -> None:
         self.scheduler = scheduler
         self.now = now
-        #: when each job first held devices here
+        #: when each job first held devices here that nobody else was still on
         self.started: dict[int, float] = {}
         self.ended: dict[int, float] = {}
         self._lengths = lengths
@@ -49,10 +63,14 @@ class Foresight:
         #: (when, job); the last one pushed for a job counts
         self._ends: list[tuple[float, int]] = []
         self._due: dict[int, float] = {}
-        #: (when, job): jobs that rest after a failure are tried again
-        self._rests = sorted((at, job) for job, at in (rests or {}).items())
+        #: (when, what): jobs that rest after a failure are tried again, stops in flight are over
+        self._later = _due(Offered, rests or {}) + _due(Stopped, leaving or {})
+        self._later.sort(key=_moment)
+        self._coming = iter(coming)
+        self._next = next(self._coming, None)
         self._expect_ends(scheduler.jobs.values())
-        self._unsaid = _confirmations(scheduler.jobs.values())
+        waits = set(leaving or ())
+        self._unsaid = _confirmations(j for j in scheduler.jobs.values() if j.id not in waits)
         self._answers = now if self._unsaid else NEVER
 
     def step(self, batch: Sequence[Event]) -> Plan:
@@ -75,32 +93,41 @@ class Foresight:
         ends = self._ends
         while ends and self._due.get(ends[0][1]) != ends[0][0]:
             heappop(ends)
-        at = ends[0][0] if ends else NEVER
-        wake, rested = self._next_wake(), self._rests[0][0] if self._rests else NEVER
-        soonest = min(self._answers, at, rested, wake)
+        at, wake = ends[0][0] if ends else NEVER, self._next_wake()
+        later = self._later[0][0] if self._later else NEVER
+        comes = self._next.submit if self._next is not None else NEVER
+        soonest = min(self._answers, at, later, comes, wake)
         if soonest == NEVER:
             return False
         self.now = max(self.now, soonest)
-        if soonest == self._answers:
-            said, self._unsaid, self._answers = self._unsaid, [], NEVER
-            self.step(said)
-        elif soonest == at:
-            self._finish()
-        elif soonest == rested:
-            self.step([Offered(self._rests.pop(0)[1])])
-        else:
-            self._woken = self.now
-            self.step([Wake()])
+        self.step(self._happen(self.now + AT_ONCE * (self.now - self._begun), wake))
         return True
 
-    def _finish(self) -> None:
+    def _happen(self, until: float, wake: float) -> list[Event]:
+        """Everything up to then, as if it was now; wakes are thinned out already."""
+        batch: list[Event] = []
+        if self._answers <= until:
+            batch, self._unsaid, self._answers = self._unsaid, [], NEVER
+        batch += self._finished(until)
+        while self._later and self._later[0][0] <= until:
+            batch.append(self._later.pop(0)[1])
+        while self._next is not None and self._next.submit <= until:
+            batch.append(Submitted(self._next._replace(submit=self.now)))
+            self._next = next(self._coming, None)
+        if wake <= self.now:
+            self._woken = self.now
+            batch.append(Wake())
+        return batch
+
+    def _finished(self, until: float) -> list[Event]:
         ends, over = self._ends, list[Event]()
-        while ends and ends[0][0] <= self.now:
+        few = max(1, self.scheduler.running // FEW)
+        while ends and (ends[0][0] <= self.now or (ends[0][0] <= until and len(over) < few)):
             due, job = heappop(ends)
             if self._due.get(job) == due:
                 del self._due[job]
                 over.append(Finished(job))
-        self.step(over)
+        return over
 
     def _next_wake(self) -> float:
         """Rounds of minutes mean nothing days ahead: the further away, the fewer."""
@@ -110,7 +137,7 @@ class Foresight:
 
     def _expect_ends(self, jobs: Iterable[Job]) -> None:
         for job in jobs:
-            if job.allocation is not None and job.id not in self.started:
+            if job.allocation is not None and not job.awaits and job.id not in self.started:
                 self.started[job.id] = self.now
             if job.status is not Status.RUNNING:
                 self._due.pop(job.id, None)
@@ -134,8 +161,29 @@ def _confirmations(jobs: Iterable[Job]) -> list[Event]:
     return said
 
 
+def _due(kind: type[Offered] | type[Stopped], at: Mapping[int, float]) -> list[tuple[float, Event]]:
+    return [(when, kind(job)) for job, when in at.items()]
+
+
+def _moment(happens: tuple[float, Event]) -> float:
+    return happens[0]
+
+
 def fork(make: Callable[[], Scheduler], image: dict[str, Any], anew: bool = False) -> Scheduler:
     """A scheduler of its own that goes on from an image."""
-    made = make()
-    made.restore(image, anew)
+    with undisturbed():
+        made = make()
+        made.restore(image, anew)
     return made
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """The collector rests: a fork is new and stays, to look through it again and again is vain."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()

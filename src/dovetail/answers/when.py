@@ -1,25 +1,29 @@
 """When jobs start and end: the present driven on many times, each with other possible lengths.
 
-The answer is a range with a probability. It rests on the predictor's error bars and on the policy
-itself, and not on jobs that nobody has submitted yet.
+The answer is a range with a probability. It rests on the predictor's error bars, on the policy
+itself, and on more jobs coming as they came of late.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from time import monotonic
 from typing import Any
 
-from dovetail.answers.foresight import Foresight, fork
+from dovetail.answers.arrivals import Arrivals
+from dovetail.answers.foresight import Foresight, fork, undisturbed
 from dovetail.answers.lengths import Draws
 from dovetail.core.scheduler import Scheduler
+from dovetail.model.job import Status
 from dovetail.model.live import Estimate, Range
 
 NEVER = float("inf")
 CHANCE = 0.8
 MOST_STEPS = 20_000
+NOBODY: Mapping[int, float] = {}
+NOTHING = Arrivals()
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,8 @@ class Effort:
     """How much is put into an answer."""
 
     runs: int = 40
-    least: int = 5
+    #: a future and its opposite
+    least: int = 2
     #: seconds; no further run is begun after them
     budget: float = 0.8
 
@@ -49,22 +54,53 @@ def when(
     wake_at: float | None = None,
     told: Callable[[int], bool] = lambda job: False,
     limits: Mapping[int, float] | None = None,
+    leaving: Mapping[int, float] = NOBODY,
+    arrivals: Arrivals = NOTHING,
     effort: Effort | None = None,
     seed: int = 0,
 ) -> dict[int, Estimate]:
-    """Estimates for these jobs, which have not ended; `limits` end jobs after so many seconds."""
-    spent = effort or Effort()
+    """Estimates for these jobs, which have not ended.
+
+    `limits` end jobs after so many seconds; by `leaving` those who were asked to stop are gone.
+    """
+    spent, random = effort or Effort(), Random(seed)
     samples = {job: Samples() for job in jobs}
-    draws = Draws(fork(make, image).predictor, now, Random(seed), told, limits)
+    first = fork(make, image)
+    homes = _homes(first, jobs)
+    # Others' jobs that wait have no part in it, and those that hold something stay as they are.
+    kept = [job for job in image["jobs"] if job.home in homes or job.status is not Status.WAITING]
+    draws = Draws(first.predictor, now, random, told, limits)
     until, runs = monotonic() + spent.budget, 0
     while runs < spent.runs and (runs < spent.least or monotonic() < until):
         draws.again()
-        _run(Foresight(fork(make, image), now, draws, wake_at), samples, now, draws)
+        with undisturbed():
+            ahead = Foresight(
+                fork(make, {**image, "jobs": kept}),
+                now,
+                lambda job: draws(job) if job.home in homes else NEVER,
+                wake_at,
+                leaving={job: now + (at - now) * random.random() for job, at in leaving.items()},
+                coming=(
+                    spec
+                    for spec in arrivals.again(now, random)
+                    if first.tenancy.domain(spec) in homes
+                ),
+            )
+            _run(ahead, samples, now)
         runs += 1
     return {job: _estimate(found, runs) for job, found in samples.items()}
 
 
-def _run(ahead: Foresight, samples: dict[int, Samples], now: float, draws: Draws) -> None:
+def _homes(scheduler: Scheduler, jobs: Collection[int]) -> Container[int | str]:
+    """The domains on which it depends what becomes of these jobs."""
+    tenancy = scheduler.tenancy
+    homes = {scheduler.jobs[job].home for job in jobs if job in scheduler.jobs}
+    # With less hardware than was promised it matters who else there is.
+    well = not (scheduler.cluster.closed or scheduler.holdings or scheduler.contested)
+    return homes if well and all(map(tenancy.apart, homes)) else range(len(tenancy.domains))
+
+
+def _run(ahead: Foresight, samples: dict[int, Samples], now: float) -> None:
     """One possible future, until all that was asked for is known."""
     missing = set(samples)
     for _ in range(MOST_STEPS):

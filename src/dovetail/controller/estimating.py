@@ -11,10 +11,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dovetail.answers.calibration import Calibration
+from dovetail.answers.arrivals import Arrivals
+from dovetail.answers.calibration import Calibration, Open
 from dovetail.answers.when import Effort, when
 from dovetail.controller.loop import Controller
-from dovetail.model.event import Event
+from dovetail.controller.tenants import back_in
+from dovetail.model.event import Event, Submitted
 from dovetail.model.job import Status
 from dovetail.model.live import Accuracy, Estimate, Range
 from dovetail.model.plan import Plan, Resume, Start
@@ -33,6 +35,9 @@ class Said:
 
     at: float
     raw: Estimate
+    told: Estimate
+    #: its start came true, its end is still open
+    started: bool = False
 
 
 class Estimating:
@@ -44,6 +49,7 @@ class Estimating:
         self._lock = lock
         self.starts, self.ends = Calibration(), Calibration()
         self._open: dict[int, Said] = {}
+        self._arrivals = Arrivals(job.spec for job in controller.scheduler.jobs.values())
         self._changed = False
         if kept := controller.journal.store.noted(KEY):
             state = json.loads(kept)
@@ -67,6 +73,11 @@ class Estimating:
         }
         async with self._lock:
             now = controller.time.now()
+            gone = {
+                job.id: now + left
+                for job in controller.scheduler.jobs.values()
+                if (left := back_in(controller, job)) is not None
+            }
             # Some may have ended while others were answered.
             known = [number for number in numbers if number in controller.scheduler.jobs]
             if not known:
@@ -80,15 +91,24 @@ class Estimating:
                 wake_at=controller.wake_at,
                 told=told.__contains__,
                 limits=limits,
+                leaving=gone,
+                arrivals=self._arrivals.copy(),
                 effort=effort,
             )
-        for number in known:
-            self._note(number, Said(now, found[number]))
-        return {number: self._told(found[number]) for number in known}
+        said = {
+            number: Said(now, found[number], self._told(found[number], now)) for number in known
+        }
+        for number, each in said.items():
+            self._note(number, each)
+        return {number: each.told for number, each in said.items()}
 
-    def _told(self, raw: Estimate) -> Estimate:
+    def _told(self, raw: Estimate, now: float) -> Estimate:
         accuracy = Accuracy(self.starts.held, self.starts.error, len(self.starts.hits))
-        start, end = self.starts.stretched(raw.start), self.ends.stretched(raw.end)
+        waits = [
+            Open(each.raw.start, now - each.at) for each in self._open.values() if not each.started
+        ]
+        runs = [Open(each.raw.end, now - each.at) for each in self._open.values()]
+        start, end = self.starts.stretched(raw.start, waits), self.ends.stretched(raw.end, runs)
         # Each is stretched by what is known of its own kind, but nothing ends before it starts.
         return replace(raw, start=start, end=end.no_earlier(start), past=accuracy)
 
@@ -99,19 +119,24 @@ class Estimating:
 
     def __call__(self, now: float, events: Sequence[Event], plan: Plan) -> None:
         """A decision: some of what was said has come true."""
-        if not self._open:
-            return
-        for action in plan.actions:
+        for event in events:
+            if isinstance(event, Submitted):
+                self._arrivals.note(event.spec)
+        for action in plan.actions if self._open else ():
             said = self._open.get(action.job)
-            if said is not None and isinstance(action, Start | Resume):
-                self._learn(self.starts, said.raw.start, now - said.at)
-        for job, _ in self._controller.scheduler.ended:
+            if said is not None and isinstance(action, Start | Resume) and not said.started:
+                if action.awaits:
+                    # It has devices that others are still on: it starts when it is told so again.
+                    continue
+                self._open[action.job] = replace(said, started=True)
+                self._learn(self.starts, said.raw.start, said.told.start, now - said.at)
+        for job, _ in self._controller.scheduler.ended if self._open else ():
             ended = self._open.pop(job.id, None)
             if ended is not None and job.status is Status.DONE:
-                self._learn(self.ends, ended.raw.end, now - ended.at)
+                self._learn(self.ends, ended.raw.end, ended.told.end, now - ended.at)
 
-    def _learn(self, calibration: Calibration, raw: Range, came: float) -> None:
-        calibration.learn(raw, came)
+    def _learn(self, calibration: Calibration, raw: Range, told: Range, came: float) -> None:
+        calibration.learn(raw, told, came)
         self._changed = True
 
     async def run(self) -> None:

@@ -241,11 +241,11 @@ def _alive(controller: Controller, live: Live, explained: bool) -> Description:
 
 def _reason(controller: Controller, live: Live) -> Reason:
     if live.held:
-        return Reason(HELD, "its owner holds it", unblock="release it")
+        return Reason(HELD, "its owner holds it", unblock=f"dovetail release {live.id}")
     if live.waits:
         return _dependent(controller, live)
     if live.pause is not None:
-        return Reason("resting", live.reason)
+        return Reason("resting", live.reason, unblock="the end of that rest")
     reason = controller.scheduler.explain(live.id)
     if reason.cause in VACATING:
         return _vacated(controller, reason)
@@ -271,7 +271,8 @@ def _dependent(controller: Controller, live: Live) -> Reason:
     more = f" and {len(numbers) - NAMED} more" if len(numbers) > NAMED else ""
     verb = "end" if live.submission.after_any else "be done"
     word = "jobs" if len(numbers) > 1 else "job"
-    return Reason("after", f"it waits for {word} {named}{more} to {verb}", numbers)
+    text = f"it waits for {word} {named}{more} to {verb}"
+    return Reason("after", text, numbers, f"the end of {word} {named}{more}")
 
 
 def _over(row: Row, count: int) -> Description:

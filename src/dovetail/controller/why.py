@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from sqlalchemy import select
 
 from dovetail.answers.counterfactual import Trials
@@ -9,10 +12,12 @@ from dovetail.controller import reading, records, schema
 from dovetail.controller.explaining import poorest
 from dovetail.controller.forecast import believed
 from dovetail.controller.loop import Controller
-from dovetail.controller.parts import Parts
+from dovetail.controller.parts import Parts, composer
 from dovetail.core.books import RECLAIMED
+from dovetail.core.scheduler import Scheduler
+from dovetail.model.cluster import Cluster
 from dovetail.model.job import Job, Status
-from dovetail.model.live import said_cores
+from dovetail.model.live import Description, said_cores
 from dovetail.model.plan import Resume, Start, Stop
 from dovetail.model.request import WHOLE
 from dovetail.model.why import Blame, Why
@@ -22,7 +27,10 @@ from dovetail.recipes import policy
 LOOKED_BACK = 20_000
 """Decisions searched for the last stop of a job."""
 
-MOST_BLAMED = 10
+DISPLACED = "displaced by "
+"""How the cause of a stop begins that made room for somebody."""
+SLIGHT = 1e-6
+"""The least that anybody in the way is to blame for."""
 
 
 def why(controller: Controller, number: int, parts: Parts) -> tuple[Why, Trials | None]:
@@ -41,12 +49,13 @@ def why(controller: Controller, number: int, parts: Parts) -> tuple[Why, Trials 
         reason.cause if reason is not None and (waits or seen.blockers) else seen.state,
         seen.reason or f"it is {seen.state}",
         seen.unblock,
-        _blame(controller, seen.blockers),
-        stopped=_stopped(controller, number) if seen.attempts else "",
+        _blame(controller, seen.blockers, reason.cause if reason is not None else ""),
+        stopped=_stopped(controller, seen) if seen.attempts else "",
         grant=_grant(controller, job, parts) if job is not None else "",
     )
     if not waits:
         return answer, None
+    ordering = policy(parts.policy).ordering()
     trials = Trials(
         controller.scheduler.image(),
         controller.make,
@@ -54,27 +63,57 @@ def why(controller: Controller, number: int, parts: Parts) -> tuple[Why, Trials 
         believed(controller, {}),
         controller.wake_at,
         lends=controller.scheduler.tenancy.lends,
+        reserves=ordering.backfill != "none" or ordering.patience is not None,
+        unlimited=_without_quotas(controller, parts),
     )
     return answer, trials
 
 
-def _blame(controller: Controller, blockers: tuple[int, ...]) -> tuple[Blame, ...]:
-    """Shares by the GPUs that those in front hold or want."""
-    jobs = [
-        controller.scheduler.jobs[each] for each in blockers if each in controller.scheduler.jobs
-    ]
-    jobs = jobs[:MOST_BLAMED]
-    sizes = [job.spec.request.milli_gpus or WHOLE for job in jobs]
-    total = sum(sizes)
+def _without_quotas(controller: Controller, parts: Parts) -> Callable[[], Scheduler] | None:
+    if parts.quotas is None:
+        return None
+    return composer(replace(parts, quotas=None), controller.executor)
+
+
+def _blame(controller: Controller, blockers: tuple[int, ...], cause: str) -> tuple[Blame, ...]:
+    """Shares by what those in front hold or want of what is missing."""
+    known = controller.scheduler.jobs
+    jobs = [known[each] for each in blockers if each in known]
+    weights = [_weight(job, cause, controller.scheduler.cluster) for job in jobs]
+    total = sum(weights)
     return tuple(
-        Blame(job.id, job.spec.name, job.spec.user, str(job.status), size / WHOLE, size / total)
-        for job, size in zip(jobs, sizes, strict=True)
+        Blame(job.id, job.spec.name, job.spec.user, str(job.status), _gpus(job), weight / total)
+        for job, weight in zip(jobs, weights, strict=True)
     )
 
 
-def _stopped(controller: Controller, number: int) -> str:
+def _gpus(job: Job) -> float:
+    """What it holds, or else wants."""
+    held = job.allocation
+    return (job.spec.request.milli_gpus if held is None else held.milli_gpus) / WHOLE
+
+
+def _weight(job: Job, cause: str, cluster: Cluster) -> float:
+    """How much of what is missing a job has or wants: GPUs, or its largest share of the rest."""
+    if cause != "cpu or memory":
+        return _gpus(job) or 1.0
+    groups = job.spec.request.alternatives[0].groups
+    amounts = [
+        sum(group.most * (group.each.cpu or 0) for group in groups),
+        sum(group.most * (group.each.memory or 0) for group in groups),
+    ]
+    if job.allocation is not None:
+        amounts = [job.allocation.cpu, job.allocation.memory]
+    cpu = sum(node.cpu or 0 for node in cluster.nodes)
+    memory = sum(node.memory or 0 for node in cluster.nodes)
+    shares = [amounts[0] / max(cpu, 1), amounts[1] / max(memory, 1)]
+    # Who states nothing wants its share by GPUs.
+    return max(*shares, 0.0 if any(amounts) else _gpus(job) / max(cluster.gpus, 1), SLIGHT)
+
+
+def _stopped(controller: Controller, seen: Description) -> str:
     """For whom and why it was last stopped, as the journal has it."""
-    plans, last = schema.plans, controller.journal.sequence
+    plans, last, number = schema.plans, controller.journal.sequence, seen.id
     wanted = (
         select(plans.c.actions)
         .where(plans.c.sequence > last - LOOKED_BACK)
@@ -94,8 +133,17 @@ def _stopped(controller: Controller, number: int) -> str:
     ]
     if cause == RECLAIMED:
         cause = _reclaimed(controller, favoured)
+    elif favoured and cause.startswith(DISPLACED):
+        cause = f"{cause.removeprefix(DISPLACED)}, {_before(controller, favoured, seen.priority)}"
     room = f" to make room for job {', '.join(map(str, favoured[:5]))}" if favoured else ""
     return f"it was stopped{room}{f' ({cause})' if cause else ''}"
+
+
+def _before(controller: Controller, favoured: list[int], priority: float) -> str:
+    """What others had over a job of this priority."""
+    winners = reading.described(controller, favoured)
+    higher = winners and all(each.priority > priority for each in winners)
+    return "of higher priority" if higher else "first in the order of the policy"
 
 
 def _reclaimed(controller: Controller, favoured: list[int]) -> str:

@@ -21,10 +21,10 @@ def explain(books: Accounts, job: Job) -> Reason:
         mine, verb = _devices(job.allocation, books.cluster)
         named = " and ".join(f"job {other} ({books.jobs[other].spec.name})" for other in borrowed)
         text = f"{mine} {verb} lent to {named}, which must leave first"
-        return Reason("lent", text, others, "their word that they have stopped")
-    names = ", ".join(books.jobs[other].spec.name for other in others)
-    text = f"its devices are reserved; {names} must let go of them first"
-    return Reason("releasing", text, others, "their word that they have stopped")
+        return Reason("lent", text, others, f"the stop of {named}")
+    names = " and ".join(books.jobs[other].spec.name for other in others)
+    text = f"it has its GPUs as soon as {names} ha{'ve' if len(others) > 1 else 's'} left them"
+    return Reason("releasing", text, others, f"the stop of {names}")
 
 
 def _devices(held: Allocation, cluster: Cluster) -> tuple[str, str]:

@@ -105,7 +105,7 @@ class Books(Accounts):
         if self.releasing.pop(job.spec.id, None) is not None:
             # Those beside it may have been promised what it has let go of.
             self._planner(job.home).capacity_changed()
-        for other in self.jobs.values():
+        for other in [self.jobs[number] for number in sorted(self.reserved)]:
             if job.spec.id in other.awaits:
                 other.awaits -= {job.spec.id}
                 if not other.awaits and other.allocation is not None:

@@ -48,10 +48,13 @@ class Noting(Books):
 
     def _submitted(self, event: events.Submitted) -> None:
         spec = event[0]
-        job = Job(spec, self._expect(spec))
+        self.take_in(Job(spec, self._expect(spec)))
+
+    def take_in(self, job: Job) -> None:
+        """Let a job wait that holds nothing. Only forks take in one that has a past."""
         planner = self._sole
         if planner is None:
-            home = self.tenancy.domain(spec)
+            home = self.tenancy.domain(job.spec)
             if isinstance(home, str):
                 self._reject(job, home)
                 return

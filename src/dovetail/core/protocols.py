@@ -152,7 +152,13 @@ class Tenancy(Protocol):
         """The order in which domains are asked for their plans at one moment."""
 
     def view(self, domain: int) -> Cluster:
-        """The cluster as this domain sees it; planners read it, only the tenancy changes it."""
+        """The cluster as this domain sees it; planners read it, only the tenancy changes it.
+
+        Brought up to date by asking for it, which happens before every plan.
+        """
+
+    def apart(self, domain: int) -> bool:
+        """Is what its jobs get, with all hardware well, the same whatever others do?"""
 
     @property
     def touched(self) -> set[int]:

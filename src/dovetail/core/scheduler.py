@@ -62,6 +62,7 @@ class Scheduler(Noting):
             patience -= 1
             domain = turns.popleft() if turns else self._again.popitem()[0]
             planner = self._planner(domain)
+            self.tenancy.view(domain)
             wanted = planner.plan(now)
             done = self._settle(domain, planner, wanted)
             asked.append(Asked(domain, tuple(wanted), len(done)))
@@ -75,6 +76,7 @@ class Scheduler(Noting):
         if self._evicted:
             done, self._evicted = self._evicted + done, []
         if planner.waiting:
+            self.tenancy.view(domain)
             planner.settled()
             if domain in self._again:
                 # What it did itself changed its view: it has not seen that yet.
@@ -115,6 +117,7 @@ class Scheduler(Noting):
                 if isinstance(action, Start | Resume | Change)
             }
             planner = self._planner(domain)
+            self.tenancy.view(domain)
             planner.follow(now, wanted)
             done = self._settle(domain, planner, wanted)
             if done != expected:
@@ -136,6 +139,7 @@ class Scheduler(Noting):
             text = "it is withheld: its owner holds it back, or it rests after a failure"
             return Reason("withheld", text, (), "its release")
         if found.status is WAITING:
+            self.tenancy.view(found.home)
             reason = self.planners[found.home].explain(found, self.now)
             return self.tenancy.explain(found, reason)
         if found.awaits:

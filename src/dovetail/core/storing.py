@@ -54,7 +54,7 @@ def restore(books: Books, state: dict[str, Any], anew: bool = False) -> None:
     books.releasing = {job: codec.from_plain(Allocation, held) for job, held in state["releasing"]}
     books.leaving = set(state["leaving"])
     kinds: dict[str, type[Start] | type[Resume]] = {"Start": Start, "Resume": Resume}
-    books.reserved = {job: kinds[name] for job, name in state["reserved"]}
+    books.reserved = {job: kinds[name] for job, name in state["reserved"] if job in books.jobs}
     if anew:
         _adopt(books)
     else:

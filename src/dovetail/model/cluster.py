@@ -13,7 +13,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from dovetail.model.allocation import Allocation, Part
 from dovetail.model.errors import OverCommitted, UserError
@@ -83,6 +83,7 @@ class Cluster:
         "pools",
         "shared",
         "upwards",
+        "whole",
     )
 
     def __init__(
@@ -103,6 +104,8 @@ class Cluster:
         self.masks = _masks([(1 << node.gpus) - 1 for node in self.nodes], self.most)
         self.cpu = array("q", [node.cpu or 0 for node in self.nodes])
         self.memory = array("q", [node.memory or 0 for node in self.nodes])
+        #: what is free, by node, while nobody holds anything; never changed
+        self.whole = (self.free[:], self.masks[:], self.cpu[:], self.memory[:])
         #: for each number of devices the numbers that are enough, made once for all searches
         self.upwards = [range(level, self.most + 1) for level in range(self.most + 1)]
         #: wholly free devices on open nodes
@@ -112,10 +115,11 @@ class Cluster:
         #: nodes that take nothing new, and why
         self.closed: dict[int, str] = {}
 
-    def copy(self) -> Cluster:
+    def copy(self) -> Self:
         """An independent copy of what is free; the nodes themselves are shared."""
-        twin = object.__new__(Cluster)
+        twin = object.__new__(type(self))
         twin.nodes = self.nodes
+        twin.whole = self.whole
         twin.pools = self.pools
         twin.levels = self.levels
         twin.most = self.most
@@ -132,9 +136,13 @@ class Cluster:
         twin.closed = dict(self.closed) if self.closed else {}
         return twin
 
-    def emptied(self) -> Cluster:
+    def emptied(self) -> Self:
         """The same nodes with nothing on them and all of them open."""
-        return Cluster(self.nodes, {pool.type: pool.capabilities for pool in self.pools})
+        twin = self.copy()
+        free, masks, cpu, memory = self.whole
+        twin.free, twin.masks, twin.cpu, twin.memory = free[:], masks[:], cpu[:], memory[:]
+        twin.idle, twin.shared, twin.closed = sum(free), {}, {}
+        return twin
 
     # ---- searching: what placements are made of -------------------------------------------
 

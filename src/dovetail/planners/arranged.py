@@ -8,19 +8,44 @@ amounts, for which claims are lowered towards their floors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from heapq import heapify
+from itertools import takewhile
 from typing import Any
 
 from dovetail.core.claims import Claim, Curve, Curves, Piece, Point, Seating
 from dovetail.core.draft import Draft, Grant, Option, options
+from dovetail.core.lanes import Lane
 from dovetail.core.protocols import JointAllocator
 from dovetail.model.allocation import Part
 from dovetail.model.job import Job
-from dovetail.model.plan import Action, Reason, Start
+from dovetail.model.plan import Action, Reason, Start, Stop
 from dovetail.model.request import Request
 from dovetail.planners.arranging import Arranging
-from dovetail.planners.reasons import short_of_amounts, why_impossible
+from dovetail.planners.reasons import (
+    after,
+    ahead_of,
+    amounts,
+    describe,
+    found,
+    missing_amounts,
+    names_of,
+    next_to_end,
+    not_ours,
+    short_of_amounts,
+    why_impossible,
+)
 from dovetail.planners.walk import Walk
+
+MOST_PASSED = 8
+"""Requests that cannot be arranged and are passed over in one plan."""
+SHORT = frozenset({"devices", "fragmentation", "rank"})
+"""What it says where they are not."""
+MOST_WEIGHED = 20
+"""Running jobs that are weighed one by one when somebody asks who is in the way."""
+BY_NUMBER = frozenset({"next", "order", "patience"})
+"""What the ordering says of jobs for which enough GPUs are free."""
 
 
 class Arranged:
@@ -154,27 +179,77 @@ class Arranged:
         return self.inner.wake_at() if self.inner.timed else None
 
     def plan(self, now: float) -> list[Action]:
-        """The actions wanted now."""
+        """The actions wanted now; a job that cannot be arranged is a misfit like any other."""
         self.inner.rank_running(now)
-        wanted = self.inner.plan(now)
-        if not wanted and not self.touched:
-            return []
-        made = self._arrange(wanted)
-        if made is None or self._in_vain(wanted, made):
-            # A job that was to displace others cannot be placed: nobody is stopped in vain.
-            made = self._arrange(self._without_stops(wanted), True)
-            assert made is not None
-        return made
+        with ExitStack() as passed:
+            for _ in range(MOST_PASSED):
+                wanted = self.inner.plan(now)
+                if not wanted and not self.touched:
+                    return []
+                made = self._arrange(wanted)
+                misfit = self._misfit(wanted, made)
+                if misfit is None:
+                    return made
+                if not self._passes(misfit):
+                    break
+                passed.enter_context(self._without(misfit))
+        return self._arrange(self._without_stops(self._before(misfit, wanted)))
 
-    def _in_vain(self, wanted: list[Action], made: list[Action]) -> bool:
-        """Is somebody stopped or moved for others of whom not all start?"""
-        if all(type(action) is Start for action in wanted):
-            return False
+    def _misfit(self, wanted: list[Action], made: list[Action]) -> Job | None:
+        """The first in order who cannot be arranged beside those before it."""
+        if self._all_start(wanted, made):
+            return None
+        starts = [action for action in wanted if type(action) is Start]
+        others = [action for action in wanted if type(action) is not Start]
+        fit, too_many = 0, len(starts)
+        while too_many - fit > 1:
+            some = (fit + too_many) // 2
+            tried = [*others, *starts[:some]]
+            if self._all_start(tried, self._arrange(tried)):
+                fit = some
+            else:
+                too_many = some
+        return self.inner.view.jobs[starts[fit].job]
+
+    def _all_start(self, wanted: list[Action], made: list[Action]) -> bool:
         started = {action.job for action in made if type(action) is Start}
-        return any(type(action) is Start and action.job not in started for action in wanted)
+        return all(action.job in started for action in wanted if type(action) is Start)
+
+    def _passes(self, job: Job) -> bool:
+        """May others go before a job that does not fit? One that is alone has nobody behind it."""
+        ordering = self.inner.ordering
+        past = (ordering.skip or ordering.preempt) and ordering.backfill == "none"
+        return past and not job.impatient and job.entry is not None
+
+    def _before(self, misfit: Job | None, wanted: list[Action]) -> list[Action]:
+        """What of it may happen although one of them does not fit: in a strict order what is first.
+
+        Elsewhere GPUs for it are left alone, and the others may start.
+        """
+        ordering = self.inner.ordering
+        if misfit is None or ordering.skip or ordering.preempt or ordering.backfill != "none":
+            return wanted
+        return list(takewhile(lambda action: action.job != misfit.id, wanted))
+
+    @contextmanager
+    def _without(self, job: Job) -> Iterator[None]:
+        """Plan as if a waiting job, and its like behind it, were not there."""
+        lane: Lane = job.lane
+        waiting, dead, model = lane.waiting, lane.dead, job.spec.model
+        others = [
+            entry
+            for entry in waiting
+            if entry[3].entry is entry and (entry < job.entry or entry[3].spec.model != model)
+        ]
+        heapify(others)
+        lane.waiting, lane.dead = others, 0
+        try:
+            yield
+        finally:
+            lane.waiting, lane.dead = waiting, dead
 
     def _without_stops(self, wanted: list[Action]) -> list[Action]:
-        """The starts that need nobody's quota to be given back."""
+        """The starts that need nobody's quota given back: nobody is stopped in vain."""
         allowance, starts = self.inner.allowance(), [each for each in wanted if type(each) is Start]
         if allowance is None:
             return list(starts)
@@ -192,28 +267,90 @@ class Arranged:
         self.inner.rank_running(now)
         self.inner.follow(now, actions)
 
-    def _arrange(self, wanted: list[Action], leave_out: bool = False) -> list[Action] | None:
-        """The ordering's wishes with amounts and nodes; None: somebody insists in vain."""
+    def _arrange(self, wanted: list[Action]) -> list[Action]:
+        """The ordering's wishes with amounts and nodes, as far as they can be had."""
         arranging = Arranging(self, wanted)
-        if not arranging.place_fixed() and not leave_out:
-            stops = any(type(action) is not Start for action in wanted)
-            if stops:
-                return None
+        arranging.place_fixed()
         return arranging.actions()
 
     # ---- passing on --------------------------------------------------------------------------
 
     def explain(self, job: Job, now: float) -> Reason:
-        """Why the job waits."""
+        """Why the job waits: where it fits by number of GPUs, perhaps for what goes with them."""
         reason = self.inner.explain(job, now)
-        if reason.cause != "next" or self._starts(job, now):
+        if reason.cause not in BY_NUMBER and reason.cause not in SHORT:
             return reason
-        text = f"{short_of_amounts(job.spec.request)}, even if all others had their least"
-        return Reason("cpu or memory", text, (), "an end beside it, or less CPU or memory")
+        about = (id(self), id(job.lane), job.spec.model)
+        ends = found((*about, "ends"), lambda: self._ends(job))
+        if reason.cause in SHORT:
+            return self._to_end(job, reason, ends) if ends else reason
+        return self._amounts(job, ends) if ends != [] else reason
 
-    def _starts(self, job: Job, now: float) -> bool:
-        """Does the next plan start it?"""
-        return any(type(each) is Start and each.job == job.id for each in self.plan(now))
+    def _amounts(self, job: Job, ends: list[Job] | None) -> Reason:
+        """GPUs are free, but not what goes with them until these jobs end; None: whoever ends."""
+        if ends is None:
+            request = job.spec.request
+            choices = options(request, self.cluster, self.fallback)
+            return not_ours(self.inner, choices, describe(request))
+        text = f"{self._missing(job)}, even if others gave back what they can"
+        return self._to_end(job, Reason("cpu or memory", text), ends)
+
+    def _to_end(self, job: Job, reason: Reason, ends: list[Job]) -> Reason:
+        blockers = tuple(each.id for each in ends)
+        unblock = f"the end of {names_of(self.inner, blockers)}"
+        reason = reason._replace(blockers=blockers, unblock=unblock)
+        return after(self.inner, reason, self._ahead(job, ends))
+
+    def _ahead(self, job: Job, ends: list[Job]) -> list[int]:
+        """Who would have what becomes free with these ends before it does."""
+        draft = self._draft_without(ends)
+        stops: list[Action] = [Stop(each.id) for each in ends]
+        starts: list[Action] = []
+        for other in [*ahead_of(self.inner, job)[:MOST_WEIGHED], job]:
+            place = draft.find(other.lane.options)
+            tried = starts if place is None else [*starts, Start(other.id, place)]
+            fits = place is not None and self._all_start(tried, self._arrange([*stops, *tried]))
+            if other is job:
+                return [] if fits else [start.job for start in starts]
+            if fits and place is not None:
+                draft.take(place)
+                starts = tried
+        return []
+
+    def _ends(self, job: Job) -> list[Job] | None:
+        """Whose ends would let it start, the next to end first; None: not even if all ended."""
+        running, ends = next_to_end(self.inner), list[Job]()
+        while not self._starts_without(job, ends):
+            if len(ends) == len(running):
+                return None
+            ends = running[: max(1, 2 * len(ends))]
+        for other in ends[:MOST_WEIGHED][::-1]:
+            fewer = [each for each in ends if each is not other]
+            if self._starts_without(job, fewer):
+                ends = fewer
+        return ends
+
+    def _starts_without(self, job: Job, gone: list[Job]) -> bool:
+        """Could it be arranged if these were gone?"""
+        place = self._draft_without(gone).find(job.lane.options)
+        if place is None:
+            return False
+        start = Start(job.id, place)
+        return self._all_start([start], self._arrange([*(Stop(each.id) for each in gone), start]))
+
+    def _draft_without(self, gone: list[Job]) -> Draft:
+        draft = Draft(self.cluster, self.inner.placement)
+        for other in gone:
+            assert other.virtual is not None
+            draft.release(other.virtual)
+        return draft
+
+    def _missing(self, job: Job) -> str:
+        """The sentence for what is not there beside free GPUs."""
+        request = job.spec.request
+        choices = options(request, self.cluster, self.fallback)
+        lowered = Draft(Arranging(self, ()).lowered(), self.inner.placement)
+        return short_of_amounts(request, *(missing_amounts(lowered, choices) or amounts(choices)))
 
     def report(self) -> dict[str, Any]:
         """Figures of the ordering."""

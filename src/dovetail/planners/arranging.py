@@ -51,7 +51,7 @@ class Arranging:
         self.fixed: list[Action] = []
         self.claims: list[tuple[Claim, Allocation]] = []
 
-    def place_fixed(self) -> bool:
+    def place_fixed(self) -> None:
         """Place those who are no claims, on a cluster where claims are at their floors."""
         others: list[tuple[Job, Allocation, type]] = []
         for job, proposed, kind in self.coming:
@@ -63,11 +63,10 @@ class Arranging:
                 told = () if self.planner.inner.placement.relaxed else _pieces(proposed)
                 claim = Claim(job.spec.id, job.spec.request.gpus, curve, told)
                 self.claims.append((claim, proposed))
-        if not others and not self._stopped_fixed():
-            return True
-        self._clear()
-        placed = [self._place(*each) for each in others]
-        return all(placed)
+        if others or self._stopped_fixed():
+            self._clear()
+        for each in others:
+            self._place(*each)
 
     def _eased(self, job: Job, curve: Curve, node: int) -> Curve:
         """Less than its share, down to half of it, for a job that states nothing of its own.
@@ -108,19 +107,18 @@ class Arranging:
             self.cleared |= {part.node for part in held.parts}
         self.leaving = set()
 
-    def _place(self, job: Job, proposed: Allocation, kind: type) -> bool:
-        """Find a place for fixed amounts and take it from what claims may share."""
+    def _place(self, job: Job, proposed: Allocation, kind: type) -> None:
+        """Find a place for fixed amounts, if there is one, and take it from what claims share."""
         choices = options(job.spec.request, self.cluster, self.planner.fallback)
-        found = Draft(self._lowered(), self.planner.inner.placement).find(choices)
+        found = Draft(self.lowered(), self.planner.inner.placement).find(choices)
         if found is None:
-            return False
+            return
         # What claims hold above their floors counts as free here: they will give it back.
         self._lend(1)
         self.cluster.take(found)
         self._lend(-1)
         make = Start if kind is Start else Change
         self.fixed.append(make(job.spec.id, found))
-        return True
 
     def _lend(self, sign: int) -> None:
         """Add (1) or subtract (-1) what claims hold to what is free."""
@@ -128,7 +126,7 @@ class Arranging:
             self.cluster.cpu[node] += sign * self.seating.cpu[node]
             self.cluster.memory[node] += sign * self.seating.memory[node]
 
-    def _lowered(self) -> Cluster:
+    def lowered(self) -> Cluster:
         """The draft with every claim that stays at its floor."""
         twin, seating = self.cluster.copy(), self.seating
         for node in range(len(twin.nodes)):

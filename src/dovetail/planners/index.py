@@ -366,7 +366,7 @@ class Index:
     @property
     def open_lanes(self) -> Sequence[Lane]:
         """Lanes in which jobs wait."""
-        return list(self._open)
+        return [lane for lane in self._open if lane.waiting]
 
     @property
     def lanes(self) -> Collection[Lane]:

@@ -96,7 +96,7 @@ class Reserving(Patient, Easy):
 
     def _heads(self) -> list[Head]:
         """Whoever might start must be weighed against the impatient: then all are looked at."""
-        self._selective = not any(lane.waiting[0][3].impatient for lane in self._open)
+        self._selective = not any(lane.waiting[0][3].impatient for lane in self.open_lanes)
         return super()._heads()
 
     def walk(self, heads: list[Head]) -> list[Action]:

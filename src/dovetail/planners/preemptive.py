@@ -17,7 +17,8 @@ from dovetail.core.lanes import Entry, Lane
 from dovetail.model.allocation import Allocation
 from dovetail.model.errors import OverCommitted
 from dovetail.model.job import Job
-from dovetail.model.plan import Action, Change, Start, Stop
+from dovetail.model.plan import Action, Change, Reason, Start, Stop
+from dovetail.planners.reasons import by_rank
 from dovetail.planners.terms import amounts_of, held_by
 from dovetail.planners.walk import Head, Walk, following
 
@@ -84,6 +85,10 @@ class Preemptive(Walk):
             return [_new(Start, (entry[2], _placed(self._glance, lane), "fits", ()))]
         walk = ByCount(self, heads, self._tails)
         return walk.walk(self._calm, self._newcomers, self._fresh)
+
+    def explain(self, job: Job, now: float) -> Reason:
+        """Where whoever has the devices could be displaced, it is the order that decides."""
+        return by_rank(self, job, super().explain(job, now))
 
     def _counts_suffice(self) -> bool:
         """Is the number of idle devices all that decides whether a job fits?"""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
+from dovetail.core.draft import Draft
 from dovetail.model.job import RUNNING, Job
 from dovetail.model.plan import Reason
 from dovetail.planners.walk import Walk
@@ -94,20 +95,33 @@ class Protected(Walk):
         if reason.cause not in ("devices", "cpu or memory", "fragmentation"):
             return reason
         self.view.now = now
-        young = sorted(
-            (end, number)
-            for number, end in self._until.items()
-            if end > now and self._would_displace(job, self.view.jobs[number])
-        )
+        end, young = self._until_enough(job)
         if not young:
             return reason
-        end, first = young[0]
-        name = self.view.jobs[first].spec.name
+        name = young[-1].spec.name
         text = f"{reason.text}; {name} may keep its devices for {end - now:.0f} s more"
-        blockers = tuple(number for _, number in young)
+        blockers = tuple(each.id for each in young)
         return Reason(
             "min-run", text, blockers, f"{end - now:.0f} s more, then it is weighed again"
         )
+
+    def _until_enough(self, job: Job) -> tuple[float, list[Job]]:
+        """When enough of those it would displace may be, and who these are; nobody: never."""
+        now, draft = self.view.now, Draft(self.view.cluster, self.placement)
+        below = [
+            (self._until.get(other.id, now), other.id, other)
+            for other in self.view.running.values()
+            if other.spec.resumable and self._would_displace(job, other)
+        ]
+        young: list[Job] = []
+        for end, _, other in sorted(below):
+            assert other.virtual is not None
+            draft.release(other.virtual)
+            if end > now:
+                young.append(other)
+                if draft.find(job.lane.options) is not None:
+                    return end, young
+        return now, []
 
     def _would_displace(self, job: Job, other: Job) -> bool:
         if other.status is not RUNNING:

@@ -23,6 +23,8 @@ from dovetail.planners.terms import amounts_of, held_by
 from dovetail.planners.walk import Walk
 
 NONE: Amounts = (0, 0, 0)
+SHORT = frozenset({"devices", "fragmentation", "cpu or memory", "rank"})
+"""Causes that say what is missing."""
 
 
 def _added(held: Amounts, more: Amounts, sign: int = 1) -> Amounts:
@@ -154,6 +156,11 @@ class Limited(Walk):
         )
         blockers = self._to_end(name, limit, asked)
         unblock = f"the end of {names_of(self, blockers)}" if blockers else "a larger quota"
+        short = super().explain(job, now)
+        if short.cause in SHORT:
+            # Two things are missing: without the quota it would wait as well.
+            text = f"{text}; besides, {short.text.partition('; ')[2]}"
+            blockers = tuple(dict.fromkeys((*blockers, *short.blockers)))
         return Reason("quota", text, blockers, unblock)
 
     def _to_end(self, name: str, limit: Limit, asked: Amounts) -> tuple[int, ...]:

@@ -143,6 +143,14 @@ class Walk(Index):
         overdrawn = any(cluster.cpu[node] < 0 or cluster.memory[node] < 0 for node in nodes)
         return not overdrawn and not any(node in cluster.closed for node in nodes)
 
+    def key(self, job: Job) -> Any:
+        """The ordering's key of a job as of now."""
+        return self._key(job, self.view)
+
+    def rank(self, entry: Entry, lane: Lane) -> Any:
+        """What is compared before keys, as of now."""
+        return self._prefix(entry, lane, {})
+
     def wake_at(self) -> float | None:
         """The next jump of a key or re-ranking, if anybody waits for it."""
         if not self.waiting:

@@ -60,13 +60,11 @@ class Simulation:
     def run(self, progress: Progress | None = None, every: int = 2000) -> None:
         """Replay to the end. The garbage collector rests: nothing here makes cycles in bulk."""
         gc.collect()
-        gc.freeze()
         gc.disable()
         try:
             self._replay(progress or (lambda done: None), every)
         finally:
             gc.enable()
-            gc.unfreeze()
         self._close()
 
     def _replay(self, progress: Progress, every: int) -> None:  # noqa: PLR0912, PLR0915 (the hot loop)

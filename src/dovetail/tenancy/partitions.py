@@ -56,6 +56,10 @@ class Partitions:
         """The nodes of one partition."""
         return self._views[domain]
 
+    def apart(self, domain: int) -> bool:
+        """Partitions share nothing."""
+        return True
+
     def bind(
         self, domain: int, allocation: Allocation, spec: JobSpec, at: Allocation | None = None
     ) -> Bound | str:

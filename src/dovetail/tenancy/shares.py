@@ -69,8 +69,13 @@ class Shares:
         self._counts_for = [*(self._groups(name) for name in gpus), [self._lent]]
         capabilities = {pool.type: pool.capabilities for pool in cluster.pools}
         self._all = Cluster(cluster.nodes, capabilities)
-        self._views = [Limited(cluster.nodes, capabilities) for _ in self._own]
+        shown = Limited(cluster.nodes, capabilities)
+        self._views = [shown.copy() for _ in self._own]
+        #: domains whose views do not show what there is
+        self._stale: set[int] = set()
         self._held: dict[int, Taken] = {}
+        #: those of them that borrow, first come first
+        self._borrowers: dict[int, Taken] = {}
         #: jobs that had to go and have not been told yet
         self._evicted: set[int] = set()
         #: domains that wanted to reclaim more than is theirs, with what was left to them then
@@ -113,17 +118,24 @@ class Shares:
     def _count(self, now: float) -> None:
         passed, self._counted = now - self._counted, now
         fade = 0.5 ** (passed / HALF_LIFE)
-        held = [0] * len(self._own)
-        for each in self._held.values():
-            for counted in self._counts_for[each.domain]:
-                held[counted] += each.allocation.milli_gpus
+        held = list(self._used)
+        for domain, milli in enumerate(self._borrows):
+            for counted in self._counts_for[domain] if milli else ():
+                held[counted] += milli
         self._served = [
             served * fade + milli * passed for served, milli in zip(self._served, held, strict=True)
         ]
 
     def view(self, domain: int) -> Cluster:
-        """All nodes, with what the tenant may take there."""
+        """All nodes, with what the tenant may take there, brought up to date."""
+        if domain in self._stale:
+            self._stale.discard(domain)
+            self._renew(domain, self._views[domain])
         return self._views[domain]
+
+    def apart(self, domain: int) -> bool:
+        """Tenants borrow from each other, and find less room where others are."""
+        return False
 
     # ---- binding -----------------------------------------------------------------------------
 
@@ -167,9 +179,8 @@ class Shares:
 
     def _victims(self, domain: int, wanted: Allocation) -> list[int] | None:
         """Who borrowed what is needed there; None: others need not go for it."""
-        borrowers = {
-            job: held for job, held in self._held.items() if held.borrowed and held.domain != domain
-        }
+        others = self._borrowers.items()
+        borrowers = {job: held for job, held in others if held.domain != domain}
         found = [job for job, held in borrowers.items() if _overlap(held.allocation, wanted)]
         lacking = self._lacking(wanted, [borrowers[job].allocation for job in found])
         while lacking is not None:
@@ -207,6 +218,8 @@ class Shares:
     def _take(self, job: int, use: Taken) -> None:
         occupy(self._all, use.allocation)
         self._held[job] = use
+        if use.borrowed:
+            self._borrowers[job] = use
         self._charge(use, 1)
 
     def _charge(self, use: Taken, sign: int) -> None:
@@ -258,6 +271,7 @@ class Shares:
 
     def _drop(self, job: int) -> None:
         held = self._held.pop(job)
+        self._borrowers.pop(job, None)
         self._all.release(held.allocation)
         self._charge(held, -1)
         if not held.borrowed:
@@ -265,21 +279,24 @@ class Shares:
 
     def _promote(self) -> None:
         """Who borrowed first is first to be within its number."""
-        for held in self._held.values():
-            if held.borrowed and held.allocation.milli_gpus <= self.left(held.domain):
+        for job, held in list(self._borrowers.items()):
+            if held.allocation.milli_gpus <= self.left(held.domain):
                 self._charge(held, -1)
                 held.borrowed = False
                 self._charge(held, 1)
+                del self._borrowers[job]
 
     def _show(self) -> None:
-        """Bring all views up to date."""
-        for domain, view in enumerate(self._views):
-            self._copy(view)
-            own = max(self.due(domain), 0) // 1000
-            idle = self._all.idle
-            if idle < own and self._modest.get(domain) != self.due(domain):
-                self._show_borrowed(domain, view, own)
-            view.idle = min(sum(view.free), max(own, idle))
+        """All views are to be brought up to date, each when somebody looks at it."""
+        self._stale.update(range(len(self._views)))
+
+    def _renew(self, domain: int, view: Cluster) -> None:
+        self._copy(view)
+        own, idle = max(self.due(domain), 0) // 1000, self._all.idle
+        view.idle = idle
+        if idle < own and self._modest.get(domain) != self.due(domain):
+            self._show_borrowed(domain, view, own)
+        view.idle = min(view.idle, max(own, idle))
 
     def _copy(self, view: Cluster) -> None:
         real = self._all
@@ -292,11 +309,10 @@ class Shares:
 
     def _show_borrowed(self, domain: int, view: Cluster, wanted: int) -> None:
         """Show what others borrowed as free, latest first, until the tenant's number is there."""
-        view.idle = sum(view.free)
-        for held in reversed(self._held.values()):
+        for held in reversed(self._borrowers.values()):
             if view.idle >= wanted:
                 break
-            if held.borrowed and held.domain != domain:
+            if held.domain != domain:
                 view.release(held.allocation)
 
     def loosen(self, domain: int, allocation: Allocation, job: int) -> None:
@@ -353,9 +369,10 @@ class Shares:
                 for counted in self._counts_for[held.domain]:
                     used[counted] += held.allocation.milli_gpus
         assert used == self._used, (used, self._used)
+        assert self._borrowers == {job: held for job, held in self._held.items() if held.borrowed}
         assert all(use <= own for use, own in zip(used, self._own, strict=True))
-        for view in self._views:
-            view.validate()
+        for domain in range(len(self._views)):
+            self.view(domain).validate()
 
     def snapshot(self) -> Any:
         """Use over time, and who borrows, in the order they came."""

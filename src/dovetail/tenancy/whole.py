@@ -36,6 +36,10 @@ class Whole:
         """The physical cluster; the scheduler itself keeps it current."""
         return self._cluster
 
+    def apart(self, domain: int) -> bool:
+        """There are no others."""
+        return True
+
     def bind(
         self, domain: int, allocation: Allocation, spec: JobSpec, at: Allocation | None = None
     ) -> Bound | str:

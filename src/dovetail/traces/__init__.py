@@ -62,7 +62,7 @@ FORMATS: Registry[Reader] = Registry("trace format", BUILTIN, "dovetail.traces")
 def reader(text: str) -> Reader:
     """The reader a person names: `philly`, `gavel:throughputs=FILE` or `path.py:name`."""
     name, given = split(text)
-    if not (name in BUILTIN or ".py:" in name or name in FORMATS.names()):
+    if not FORMATS.knows(name):
         raise UserError(f"unknown trace format {name!r}{nearest(name, FORMATS.names())}")
     found: Any = FORMATS.find(name)
     if isinstance(found, type):

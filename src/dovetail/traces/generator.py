@@ -71,7 +71,7 @@ def generate(
 
 def _construct(text: str, cluster_gpus: int | None) -> Generator:
     name, given = split(text.replace(",", ":", 1))
-    if not (name in KINDS or ".py:" in name or name in GENERATORS.names()):
+    if not GENERATORS.knows(name):
         offer = nearest(name, GENERATORS.names())
         raise UserError(f"generate:{text}: unknown kind {name!r}{offer}")
     kind: Any = GENERATORS.find(name)

@@ -58,9 +58,8 @@ async def why(reference: Reference, person: Anyone, service: Served, instead: bo
         answer = replace(answer, text="")
     if trials is None or not instead:
         return answer
-    spec = service.controller.scheduler.jobs[number].spec
     async with service.looking_ahead:
-        return replace(answer, instead=await asyncio.to_thread(trials.instead, spec))
+        return replace(answer, instead=await asyncio.to_thread(trials.instead, number))
 
 
 @router.get("/jobs/{reference}/when")

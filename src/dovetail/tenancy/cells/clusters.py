@@ -100,6 +100,10 @@ class VirtualClusters:
         """A private cluster of the tenant's shape, or the hardware without what owners use."""
         return self._views[domain]
 
+    def apart(self, domain: int) -> bool:
+        """Cells are as good as private clusters; what is lent is what owners leave."""
+        return domain != self._lent
+
     # ---- binding -----------------------------------------------------------------------------
 
     def bind(

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dovetail.model.plan import Reason
 
 NO_HARDWARE = "hardware for it is bad, in use by others, or kept for other tenants"
-SHORT = frozenset({"devices", "fragmentation", "cpu or memory", "impossible"})
+SHORT = frozenset({"devices", "rank", "fragmentation", "cpu or memory", "impossible"})
 """Causes that count what is in a view."""
 
 
