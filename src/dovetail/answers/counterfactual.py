@@ -46,7 +46,7 @@ class Trials:
     lengths: Lengths
     wake_at: float | None = None
     #: seconds; no further idea is tried after them
-    budget: float = 0.7
+    budget: float = 0.5
     #: may jobs of low priority run on what owners leave idle?
     lends: bool = False
 
