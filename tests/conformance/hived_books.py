@@ -3,8 +3,8 @@
 Bad hardware can bring HiveD there: a cell that was bound because it was bad is in use by the time
 it is repaired, spared or left. What HiveD notes then is not the case, and mostly it ends itself
 later. Our own cells stay correct, so they cannot agree from there on. Here is what HiveD notes, so
-that such records can be replayed to their last step. All that finds, maps, packs and reserves is
-our own. It keeps no promise and is for replaying only.
+that such records can be replayed to their last step; all else is our own. It keeps no promise and
+is for replaying only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from dovetail.tenancy.cells.building import VirtualLevels
 from dovetail.tenancy.cells.cell import (
     FREE,
     LOWEST,
-    LeafState,
     Physical,
     Virtual,
     bind,
@@ -25,46 +24,45 @@ from dovetail.tenancy.cells.cell import (
     unbind,
     use,
 )
-from dovetail.tenancy.cells.groups import Gang, Group, GroupState
+from dovetail.tenancy.cells.groups import Gang, Group
 from dovetail.tenancy.cells.holding import Demotion, Holding, lowest
 from dovetail.tenancy.cells.state import Cells
 from dovetail.tenancy.cells.stock import Stock, remove
 
 
 class HivedStock(Stock):
-    """What is doomed stays so while it is in use, whatever becomes of the hardware."""
-
-    def _let_go(self, cell: Physical) -> None:
-        """What is in it stays bound, and in use."""
+    """Who uses doomed hardware has it as before when it is repaired, and when it is spared."""
 
     def _unshow(self, cell: Physical, virtual: Virtual) -> None:
         if cell.priority >= LOWEST:
+            # It stays doomed, and is never given back.
             return
         part(cell)
         if virtual.parent is None:
             remove(self.owners[virtual.tenant].doomed[cell.level], cell)
             self.give_back(cell, virtual.tenant, doomed=True)
 
-    def validate(self) -> None:
-        """Nothing is promised."""
+    def _let_go(self, cell: Physical) -> None:
+        """What is in it stays bound to its tenant's, on hardware that is free for others."""
 
 
 class HivedHolding(Holding):
-    """A device is released as what it is bound to, whoever had it and why ever it is bound."""
+    """A device counts as what it is bound to, whoever has it and why ever it is bound."""
 
     def _bind(self, leaf: Physical, mine: Virtual) -> None:
+        """Bad hardware that is shown where the device goes stays there, as its parent."""
         bind(leaf, mine)
 
     def release(self, leaf: Physical, mine: Virtual | None, group: Group) -> None:
         mine = leaf.twin
         if mine is not None:
+            # Of a lent device that is bound because it is bad, this counts one free device less.
             use(mine, mine.priority, -1)
             prioritise(mine, FREE)
-            mine.charged = None
-            root = mine.root.twin
+            mine.charged, root = None, mine.root.twin
+            assert root is not None, "HiveD ends itself here"
             if leaf.healthy:
                 unbind(leaf)
-            assert root is not None
             stock = self.stocks[leaf.chain.name]
             unused = mine.root.priority < LOWEST and not root.pinned
             if unused and not stock.is_doomed(root, group.gang.tenant):
@@ -72,47 +70,12 @@ class HivedHolding(Holding):
         use(leaf, leaf.priority, -1)
         prioritise(leaf, FREE)
 
-    def give_way(self, leaf: Physical) -> None:
-        assert leaf.user is not None
-        self.release(leaf, None, leaf.user)
-        leaf.user.state = GroupState.BEING_PREEMPTED
-
-    def take_back(self, leaf: Physical) -> None:
-        assert leaf.user is not None
-        self.take(leaf, leaf.user.own(leaf), leaf.user)
-
-    def dissolve(self, group: Group) -> None:
-        for leaf, _ in group.leaves():
-            leaf.user = None
-            if leaf.claimant is None:
-                self.release(leaf, None, group)
-
-    def demote(self, group: Group, by: str) -> Demotion:
-        for _, mine in group.leaves():
-            if mine is not None:
-                assert mine.twin is not None
-                leaf = mine.twin
-                self.release(leaf, mine, group)
-                self.take(leaf, None, group)
-        demotion = Demotion(group, group.virtual, set())
-        group.virtual, group.lazily_preempted_by = None, by
-        return demotion
-
-    def promote(self, demotion: Demotion) -> None:
-        group = demotion.group
-        group.virtual, group.lazily_preempted_by = demotion.virtual, None
-        for leaf, mine in group.leaves():
-            self.release(leaf, mine, group)
-            self.take(leaf, mine, group)
-
     def make_way(self, leaves: Iterable[Virtual], by: str) -> list[Demotion]:
         demoted = []
-        for mine in leaves:
-            leaf = mine.twin
-            if leaf is not None and leaf.state is LeafState.USED:
-                assert leaf.user is not None
-                if leaf.user.gang.lazy:
-                    demoted.append(self.demote(leaf.user, by))
+        for leaf in (mine.twin for mine in leaves):
+            user = None if leaf is None or leaf.claimant is not None else leaf.user
+            if user is not None and user.gang.lazy:
+                demoted.append(self.demote(user, by))
         return demoted
 
     def _descend(
@@ -120,13 +83,13 @@ class HivedHolding(Holding):
     ) -> Virtual | None:
         mine = _counterpart(leaf, levels, level, gang.priority)
         if mine is not None and not leaf.dealt and mine.root.priority > FREE:
-            for other in leaves_of(mine.root):
-                if other.twin is not None and other.twin.user is not None:
-                    self.demote(other.twin.user, gang.name)
+            self._vacate(mine.root, gang.name)
         return mine
 
-    def validate(self, groups: dict[str, Group]) -> None:
-        """Nothing is promised."""
+    def _vacate(self, root: Virtual, by: str) -> None:
+        for leaf in leaves_of(root):
+            if leaf.twin is not None and leaf.twin.user is not None:
+                self.demote(leaf.twin.user, by)
 
 
 class HivedCells(Cells):
@@ -135,16 +98,17 @@ class HivedCells(Cells):
     stock_kind = HivedStock
     holding_kind = HivedHolding
 
+    def validate(self) -> None:
+        """Nothing is promised."""
+
 
 def _counterpart(
     cell: Physical, levels: VirtualLevels, level: int, priority: int
 ) -> Virtual | None:
-    """The tenant's cell that goes with this hardware: what it is bound to, whoever owns that."""
+    """The tenant's cell that goes with hardware: what it is bound to, or a free or lower one."""
     if cell.twin is not None:
         return cell.twin
     if cell.level == level:
         return lowest(levels[level], priority)
-    if cell.parent is None:
-        return None
-    above = _counterpart(cell.parent, levels, level, priority)
-    return None if above is None else lowest(above.children, priority)
+    above = cell.parent and _counterpart(cell.parent, levels, level, priority)
+    return above and lowest(above.children, priority)
