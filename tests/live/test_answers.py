@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hosting import Hosted, until
 
+from dovetail.cli.answer_texts import when_lines
 from dovetail.live import Box
 from dovetail.model.errors import UserError
 
@@ -46,7 +47,7 @@ def test_why_of_a_job_that_is_over_or_held(box: Box) -> None:
 
 
 def test_when_is_a_range_around_what_is_believed(box: Box) -> None:
-    occupied(box)
+    runs = occupied(box)
     number = box.submit(["true"], gpus=1, estimate=10)
     found = box.when(number)
     assert found.chance == 0.8
@@ -54,6 +55,12 @@ def test_when_is_a_range_around_what_is_believed(box: Box) -> None:
     assert low is not None and middle is not None and high is not None
     assert low < middle < high
     assert found.end.middle is not None and found.end.middle > middle
+
+    assert found.since is None
+    running = box.when(runs)
+    assert running.since == box.show(runs).job.started
+    first = when_lines(str(runs), running, (running.since or 0) + 90)[0]
+    assert first.startswith(f"job {runs} has been running for 1 min 30 s, since ")
 
 
 def test_when_is_not_known_of_jobs_that_are_over_or_held(box: Box) -> None:

@@ -58,8 +58,11 @@ def _instead(each: Instead) -> str:
 
 def when_lines(job: str, found: Estimate, now: float) -> list[str]:
     """A line for the start and one for the end."""
-    starts, ends = _span(found.start, now), _span(found.end, now)
-    lines = textwrap.wrap(f"job {job} starts {starts}", WIDTH, subsequent_indent="  ")
+    starts, ends = f"starts {_span(found.start, now)}", _span(found.end, now)
+    if found.since is not None:
+        since = moment(found.since, short=True)
+        starts = f"has been running for {duration(now - found.since)}, since {since}"
+    lines = textwrap.wrap(f"job {job} {starts}", WIDTH, subsequent_indent="  ")
     lines += textwrap.wrap(f"and ends {ends}", WIDTH, subsequent_indent="  ")
     chance = f"Each range holds with a probability of {found.chance:.0%}"
     lines.append(f"{chance}: {found.runs} possible futures were tried.")

@@ -96,13 +96,14 @@ class Estimating:
                 effort=effort,
             )
         said = {
-            number: Said(now, found[number], self._told(found[number], now)) for number in known
+            number: Said(now, found[number], self._told(number, found[number], now))
+            for number in known
         }
         for number, each in said.items():
             self._note(number, each)
         return {number: each.told for number, each in said.items()}
 
-    def _told(self, raw: Estimate, now: float) -> Estimate:
+    def _told(self, number: int, raw: Estimate, now: float) -> Estimate:
         accuracy = Accuracy(self.starts.held, self.starts.error, len(self.starts.hits))
         waits = [
             Open(each.raw.start, now - each.at) for each in self._open.values() if not each.started
@@ -110,7 +111,13 @@ class Estimating:
         runs = [Open(each.raw.end, now - each.at) for each in self._open.values()]
         start, end = self.starts.stretched(raw.start, waits), self.ends.stretched(raw.end, runs)
         # Each is stretched by what is known of its own kind, but nothing ends before it starts.
-        return replace(raw, start=start, end=end.no_earlier(start), past=accuracy)
+        ends, since = end.no_earlier(start), self._since(number)
+        return replace(raw, start=start, end=ends, past=accuracy, since=since)
+
+    def _since(self, number: int) -> float | None:
+        job, live = self._controller.scheduler.jobs.get(number), self._controller.roster.get(number)
+        runs = job is not None and job.status is Status.RUNNING
+        return live.started if runs and live is not None else None
 
     def _note(self, number: int, said: Said) -> None:
         job = self._controller.scheduler.jobs.get(number)

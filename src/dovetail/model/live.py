@@ -289,3 +289,5 @@ class Estimate:
     #: futures that were looked at
     runs: int
     past: Accuracy | None = None
+    #: when it was started, if it runs
+    since: float | None = None
