@@ -1,4 +1,4 @@
-"""More than eighty situations, and the one cause that `why` must name in each.
+"""Eighty situations, and the one cause that `why` must name in each.
 
 A row is: policy, cluster, what was submitted in order, what else happened, the cause of the last
 job, and after `<` the jobs in the way. A job is `GPUs`, `GPUs/cores`, `GPUs/cores/GiB`, then `~`

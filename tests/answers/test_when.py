@@ -209,7 +209,7 @@ def test_on_philly_ranges_hold_and_beat_the_naive_guess(
         str(public_traces / "philly_82k.csv.gz"), start=f"2017-{start}", stop=f"2017-{stop}"
     )
     settings = Replay("x", cluster, policy, predictor="history", restart_cost=0.0)
-    oracle = Oracle(settings, 10, Effort(6, 6, 60.0), drawn)
+    oracle = Oracle(settings, 10, Effort(10, 10, 60.0), drawn)
     oracle.run(list(trace.jobs), 100)
     starts, ends = scores(oracle)
     with capsys.disabled():

@@ -47,6 +47,13 @@ def test_an_owner_who_says_how_long_is_believed_over_other_jobs_but_not_over_the
     assert history.expect(job(user="ann", group="resnet", estimate=9.0)) == pytest.approx(50.0)
 
 
+def test_one_job_alike_is_not_yet_certainty() -> None:
+    history = History()
+    history.learn(job(user="ann"), 50.0)
+    low, middle, high = history.quantiles(job(user="ann"), (0.1, 0.5, 0.9))
+    assert low < 25.0 < middle < 100.0 < high
+
+
 def test_quantiles_rise_and_survive_being_stored() -> None:
     history = History()
     for length in (10.0, 30.0, 20.0, 400.0, 15.0):

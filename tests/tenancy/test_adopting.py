@@ -130,6 +130,18 @@ def test_owners_have_other_hardware_before_somebody_loses_its_work() -> None:
         made.validate()
 
 
+def test_so_they_have_on_one_machine() -> None:
+    before = scheduler("1x8", "fifo:skip=true")
+    jobs = [spec(n, 2, tenant="gone", length=9.0, resumable=n != 1) for n in range(4)]
+    before.step(0.0, [Submitted(job) for job in jobs])
+    made = scheduler("1x8", "fifo:skip=true", tenants=owners("cells", red="gpus = [2, 2, 2]"))
+    made.take_over(before)
+    batch = [Submitted(spec(number, 2, 1.0, tenant="red")) for number in (4, 5, 6)]
+    stopped = {each.job for each in made.step(1.0, batch).actions if isinstance(each, Stop)}
+    assert stopped == {0, 2, 3}
+    made.validate()
+
+
 def test_who_waits_for_a_tenant_that_is_gone_waits_until_it_is_named_again() -> None:
     before = box(CELLS)
     jobs = [spec(0, 4, tenant="red"), spec(1, 4, tenant="red"), spec(2, 1, tenant="red")]

@@ -44,7 +44,7 @@ class Trials:
     lengths: Lengths
     wake_at: float | None = None
     #: seconds; no further idea is tried after them
-    budget: float = 0.7
+    budget: float = 0.5
     #: may jobs of low priority run on what owners leave idle?
     lends: bool = False
     #: does the order keep places free for some, so that others must end in time?

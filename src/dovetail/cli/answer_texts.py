@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # for speed: a command that prints no table does not load ric
 WIDTH = 80
 BAR = 36
 MOST_SHIFTS = 5
+MOST_BLAMED = 10
 
 
 def why_lines(answer: Why) -> list[str]:
@@ -31,11 +32,15 @@ def why_lines(answer: Why) -> list[str]:
         lines += [
             f"  {each.share:>4.0%}  job {each.job} ({each.name}) of {each.owner or '?'}, "
             f"{each.state}, {each.gpus:g} GPU{'' if each.gpus <= 1 else 's'}"
-            for each in answer.blame
+            for each in answer.blame[:MOST_BLAMED]
         ]
+        rest = answer.blame[MOST_BLAMED:]
+        if rest:
+            lines.append(f"  {sum(each.share for each in rest):>4.0%}  {len(rest)} more")
     if answer.unblock:
         lines += textwrap.wrap(f"What unblocks it: {answer.unblock}.", WIDTH)
-    lines += [f"  {_instead(each)}" for each in answer.instead]
+    for each in answer.instead:
+        lines += textwrap.wrap(f"  {_instead(each)}", WIDTH, subsequent_indent="    ")
     for more in (answer.stopped, answer.grant):
         if more:
             lines += textwrap.wrap(f"{more[0].upper()}{more[1:]}.", WIDTH)

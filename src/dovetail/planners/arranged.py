@@ -38,7 +38,7 @@ from dovetail.planners.reasons import (
 )
 from dovetail.planners.walk import Walk
 
-MOST_PASSED = 8
+MOST_PASSED = 3
 """Requests that cannot be arranged and are passed over in one plan."""
 SHORT = frozenset({"devices", "fragmentation", "rank"})
 """What it says where they are not."""
@@ -181,35 +181,39 @@ class Arranged:
     def plan(self, now: float) -> list[Action]:
         """The actions wanted now; a job that cannot be arranged is a misfit like any other."""
         self.inner.rank_running(now)
+        misfit = None
         with ExitStack() as passed:
             for _ in range(MOST_PASSED):
                 wanted = self.inner.plan(now)
                 if not wanted and not self.touched:
                     return []
                 made = self._arrange(wanted)
-                misfit = self._misfit(wanted, made)
-                if misfit is None:
+                if self._all_start(wanted, made):
                     return made
+                if any(type(action) is not Start for action in wanted):
+                    # Somebody was to displace others in vain; who else could is seldom worth it.
+                    break
+                misfit = self._misfit(wanted, made)
                 if not self._passes(misfit):
                     break
                 passed.enter_context(self._without(misfit))
         return self._arrange(self._without_stops(self._before(misfit, wanted)))
 
-    def _misfit(self, wanted: list[Action], made: list[Action]) -> Job | None:
+    def _misfit(self, wanted: list[Action], made: list[Action]) -> Job:
         """The first in order who cannot be arranged beside those before it."""
-        if self._all_start(wanted, made):
-            return None
-        starts = [action for action in wanted if type(action) is Start]
-        others = [action for action in wanted if type(action) is not Start]
-        fit, too_many = 0, len(starts)
+        started = {action.job for action in made}
+        first = next(place for place, each in enumerate(wanted) if each.job not in started)
+        fit, too_many = first, first + 1
+        if self._all_start(wanted[:too_many], self._arrange(wanted[:too_many])):
+            # Amounts for it went to one behind it: that one is the misfit.
+            fit, too_many = too_many, len(wanted)
         while too_many - fit > 1:
             some = (fit + too_many) // 2
-            tried = [*others, *starts[:some]]
-            if self._all_start(tried, self._arrange(tried)):
+            if self._all_start(wanted[:some], self._arrange(wanted[:some])):
                 fit = some
             else:
                 too_many = some
-        return self.inner.view.jobs[starts[fit].job]
+        return self.inner.view.jobs[wanted[fit].job]
 
     def _all_start(self, wanted: list[Action], made: list[Action]) -> bool:
         started = {action.job for action in made if type(action) is Start}

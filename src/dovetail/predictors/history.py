@@ -29,6 +29,9 @@ RECENT = 50
 FRESH = 0.7
 """The weight of these in the mixture."""
 
+DOUBT = 2
+"""After so many jobs what was seen counts as much as that it was only so few."""
+
 SPREAD = {"declared": 0.7, "default": 1.5}
 """Standard deviation of the logarithm where nothing was seen."""
 
@@ -56,9 +59,10 @@ class Seen:
 
     def points(self) -> list[tuple[float, float]]:
         """Lengths and their weights, in order."""
-        mean = self.total / self.count
-        deviation = math.sqrt(max(0.0, self.squares / self.count - mean * mean))
-        few, many = FRESH / len(self.recent), (1 - FRESH) / _STEPS
+        mean, known = self.total / self.count, self.count / (self.count + DOUBT)
+        seen = max(0.0, self.squares / self.count - mean * mean)
+        deviation = math.sqrt(known * seen + (1 - known) * SPREAD["default"] ** 2)
+        few, many = known * FRESH / len(self.recent), (1 - known * FRESH) / _STEPS
         wide = [(math.exp(mean + deviation * step), many) for step in _NORMAL]
         return sorted([*wide, *((work, few) for work in self.recent)])
 

@@ -24,27 +24,13 @@ from dovetail.model.job import Job, JobSpec
 from dovetail.model.plan import Reason
 from dovetail.model.tenants import Overview
 from dovetail.tenancy.contracts import LENT
+from dovetail.tenancy.limited import Limited
 from dovetail.tenancy.paths import listed
 from dovetail.tenancy.standing import Number, Taken, overview, worded
 from dovetail.tenancy.taking_over import first_in
 
 HALF_LIFE = 7 * 86400.0
 """Seconds after which past use counts half."""
-
-
-class Limited(Cluster):
-    """A view of all nodes in which fewer devices may be taken than are free."""
-
-    __slots__ = ()
-
-    def validate(self) -> None:
-        """Like any cluster, but with a lower number of devices to be had."""
-        shown, self.idle = self.idle, sum(self.free)
-        try:
-            assert 0 <= shown <= self.idle
-            super().validate()
-        finally:
-            self.idle = shown
 
 
 class Shares:

@@ -147,7 +147,7 @@ class VirtualClusters:
         if at is not None:
             return self._searching.exactly(mine, at)
         fixed = [held for job in self._fixed if (held := self._held[job]).domain == self._lent]
-        spared = {part.node for held in fixed for part in held.at.parts}
+        spared = {leaf for held in fixed for leaf in held.on}
         return self._searching.places(mine, wanted, spared)
 
     def _used_by(self, domain: int, virtual: Allocation) -> list[Physical]:

@@ -66,7 +66,7 @@ class Holding:
             self._bind(leaf, mine)
         if fresh:
             assert mine.root.twin is not None
-            return self.stocks[leaf.chain.name].take(mine.root.twin, mine.tenant)
+            return self.stocks[leaf.chain.name].take(mine.root.twin, group.gang.tenant)
         return True
 
     def _bind(self, leaf: Physical, mine: Virtual) -> None:
@@ -78,8 +78,8 @@ class Holding:
         if shown is not None:
             self.stocks[leaf.chain.name].show(shown)
 
-    def release(self, leaf: Physical, mine: Virtual | None) -> None:
-        """Use a device no longer."""
+    def release(self, leaf: Physical, mine: Virtual | None, group: Group) -> None:
+        """A gang uses a device no longer."""
         use(leaf, leaf.priority, -1)
         prioritise(leaf, FREE)
         if mine is None:
@@ -93,15 +93,15 @@ class Holding:
             unbind(leaf)
         stock = self.stocks[leaf.chain.name]
         unused = root.priority < LOWEST and not root.pinned
-        if unused and not stock.is_doomed(root, mine.tenant):
-            stock.give_back(root, mine.tenant)
+        if unused and not stock.is_doomed(root, group.gang.tenant):
+            stock.give_back(root, group.gang.tenant)
 
     def give_way(self, leaf: Physical) -> None:
         """Somebody reserves a device in use; its user stays there and has it no longer."""
         user = leaf.user
         assert user is not None
         mine = user.own(leaf)
-        self.release(leaf, mine if mine is not None and mine.twin is leaf else None)
+        self.release(leaf, mine if mine is not None and mine.twin is leaf else None, user)
         user.state = GroupState.BEING_PREEMPTED
 
     def take_back(self, leaf: Physical) -> None:
@@ -119,7 +119,7 @@ class Holding:
         for leaf, mine in group.leaves():
             leaf.user = None
             if leaf.claimant is None:
-                self.release(leaf, mine)
+                self.release(leaf, mine, group)
             elif mine is not None and mine.charged is group:
                 _discharge(mine)
 
@@ -130,7 +130,7 @@ class Holding:
             if mine is None or mine.charged is not group:
                 continue
             if mine.twin is leaf:
-                self.release(leaf, mine)
+                self.release(leaf, mine, group)
                 self.take(leaf, None, group)
             else:
                 stranded.add(leaf)
@@ -149,7 +149,7 @@ class Holding:
             if leaf in demotion.stranded:
                 _charge(mine, group)
             else:
-                self.release(leaf, None)
+                self.release(leaf, None, group)
                 self.take(leaf, mine, group)
 
     def make_way(self, leaves: Iterable[Virtual], by: str) -> list[Demotion]:
@@ -236,7 +236,7 @@ class Holding:
             # Somebody else's by now.
             return None
         if mine is None and cell.level == level and not cell.dealt:
-            mine = _lowest(levels[level], gang.priority)
+            mine = lowest(levels[level], gang.priority)
             if mine is not None and mine.priority > FREE:
                 # The tenant owns fewer cells than before: who was there steps back.
                 self._vacate(mine, gang.name)
@@ -328,7 +328,7 @@ def _discharge(mine: Virtual) -> None:
     mine.charged = None
 
 
-def _lowest(cells: Iterable[Virtual], priority: int) -> Virtual | None:
+def lowest(cells: Iterable[Virtual], priority: int) -> Virtual | None:
     """A free cell, or that of the lowest priority below the given one."""
     used = [cell for cell in cells if FREE < cell.priority < priority]
     return _idle(cells) or min(used, key=lambda cell: cell.priority, default=None)

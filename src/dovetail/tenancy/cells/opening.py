@@ -10,9 +10,9 @@ from dovetail.tenancy.cells.layout import Layout
 from dovetail.tenancy.cells.stock import Owner, Stock
 
 
-def open_stocks(forest: Forest, layout: Layout) -> dict[str, Stock]:
+def open_stocks(forest: Forest, layout: Layout, kind: type[Stock] = Stock) -> dict[str, Stock]:
     """A stock for each chain, or a sentence about who owns more than there is."""
-    stocks = {name: _stock(forest, name) for name in forest.chains}
+    stocks = {name: _stock(forest, name, kind) for name in forest.chains}
     for stock in stocks.values():
         chain, left = stock.chain, len(stock.full[stock.chain.top])
         #: who owns larger cells, with how many
@@ -23,7 +23,7 @@ def open_stocks(forest: Forest, layout: Layout) -> dict[str, Stock]:
     return stocks
 
 
-def _stock(forest: Forest, chain: str) -> Stock:
+def _stock(forest: Forest, chain: str, kind: type[Stock]) -> Stock:
     owners: dict[str, Owner] = {}
     for name, estate in forest.estates.items():
         empty: list[list[Any]] = [[] for _ in forest.chains[chain].types]
@@ -35,7 +35,7 @@ def _stock(forest: Forest, chain: str) -> Stock:
                 owed[root.level] += 1
         if any(owed):
             owners[name] = Owner(owed, [[] for _ in owed], roots)
-    return Stock(forest.chains[chain], forest.physical[chain], owners)
+    return kind(forest.chains[chain], forest.physical[chain], owners)
 
 
 def _demand(stock: Stock, level: int, left: int, layout: Layout, larger: list[str]) -> int:

@@ -110,8 +110,6 @@ def _apart(cell: AnyCell, priority: int) -> tuple[int, int]:
 
 def _free(machine: AnyCell, priority: int) -> int:
     """Devices that are free, or become so by displacing lower priorities."""
-    if priority == OPPORTUNISTIC:
-        return machine.leaves - machine.taken
     held = sum(count for other, count in machine.used.items() if other >= priority)
     return machine.leaves - held
 

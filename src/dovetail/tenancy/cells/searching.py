@@ -1,7 +1,7 @@
 """Hardware for what a tenant's planner has placed: buddy allocation, with what else must be there.
 
 A machine must have the CPU and memory that go with the devices, which others than us may use. And
-machines with jobs that would lose their work are left alone where others will do. Changes nothing.
+devices of jobs that would lose their work are left alone where others will do. Changes nothing.
 """
 
 from __future__ import annotations
@@ -28,21 +28,23 @@ class Searching:
         fresh = hardware_for(self._cells.stocks, _unbound(mine), None, only)
         return None if fresh is None else _bound(mine) | fresh
 
-    def places(self, mine: list[Virtual], wanted: Allocation, spared: set[int]) -> Places | None:
-        """Any that will do, on none of the spared machines if it can be so."""
+    def places(
+        self, mine: list[Virtual], wanted: Allocation, spared: set[Physical]
+    ) -> Places | None:
+        """Any that will do, none of the spared devices if it can be so."""
         if spared:
-            left = self._atlas.nodes.keys() - self._names(spared)
-            found = self._among(mine, wanted, frozenset(left))
+            found = self._among(mine, wanted, frozenset(self._cells.devices.values()) - spared)
             if found is not None:
                 return found
         return self._among(mine, wanted, None)
 
     def _among(
-        self, mine: list[Virtual], wanted: Allocation, candidates: frozenset[str] | None
+        self, mine: list[Virtual], wanted: Allocation, only: frozenset[Physical] | None
     ) -> Places | None:
         """On machines that have the amounts that go with it."""
+        candidates: frozenset[str] | None = None
         while True:
-            fresh = hardware_for(self._cells.stocks, _unbound(mine), candidates)
+            fresh = hardware_for(self._cells.stocks, _unbound(mine), candidates, only)
             if fresh is None or not all(leaf.healthy for leaf in fresh.values()):
                 # What was bound meanwhile may have left only bad hardware to the tenant.
                 return None
@@ -53,13 +55,10 @@ class Searching:
                 return found
             # Others than us use it: the guarantee is as good as the hardware.
             known = self._atlas.nodes.keys() if candidates is None else candidates
-            left = known - self._names(lacking)
+            left = known - {self._atlas.cluster.nodes[node].name for node in lacking}
             if left == candidates or not left:
                 return None
             candidates = frozenset(left)
-
-    def _names(self, nodes: set[int]) -> set[str]:
-        return {self._atlas.cluster.nodes[node].name for node in nodes}
 
 
 def _bound(mine: list[Virtual]) -> Places:

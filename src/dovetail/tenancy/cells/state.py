@@ -44,6 +44,7 @@ from dovetail.tenancy.cells.groups import (
 from dovetail.tenancy.cells.holding import Holding
 from dovetail.tenancy.cells.layout import Layout
 from dovetail.tenancy.cells.opening import check_pins, open_stocks
+from dovetail.tenancy.cells.stock import Stock
 
 ONE = {1: 1}
 """The sizes of a gang that is one device."""
@@ -52,13 +53,17 @@ ONE = {1: 1}
 class Cells:
     """Virtual clusters on hardware."""
 
+    #: who keeps the books
+    stock_kind: type[Stock] = Stock
+    holding_kind: type[Holding] = Holding
+
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.forest = build(layout)
         self.groups: dict[str, Group] = {}
         self.bad_nodes: set[str] = set()
-        self.stocks = open_stocks(self.forest, layout)
-        self.holding = Holding(self.forest, self.stocks)
+        self.stocks = open_stocks(self.forest, layout, self.stock_kind)
+        self.holding = self.holding_kind(self.forest, self.stocks)
         self.by_node = self._list_by_node()
         #: devices by node and index, and all that tenants own by their addresses
         self.devices = {
@@ -178,7 +183,7 @@ class Cells:
     def _cancel(self, group: Group) -> None:
         """Give reserved devices back to those who are still there."""
         for leaf, mine in group.leaves():
-            self.holding.release(leaf, mine)
+            self.holding.release(leaf, mine, group)
             leaf.claimant = None
             if leaf.user is not None:
                 self.holding.take_back(leaf)

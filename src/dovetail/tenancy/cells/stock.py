@@ -235,10 +235,13 @@ class Stock:
             while doomed and owner.owed[level] < self._healthy(level):
                 cell = doomed[0]
                 part(cell)
-                # What is healthy of it may be in use.
-                strand(cell)
+                self._let_go(cell)
                 remove(doomed, cell)
                 self.give_back(cell, tenant, doomed=True)
+
+    def _let_go(self, cell: Physical) -> None:
+        """It was doomed and is no longer bound; what is healthy of it may be in use."""
+        strand(cell)
 
     def is_doomed(self, cell: Physical, tenant: str) -> bool:
         """Is the cell bound for the tenant only because it is bad?"""
