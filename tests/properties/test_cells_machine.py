@@ -71,7 +71,7 @@ LAYOUTS = [
 
 
 GANGS = st.dictionaries(st.sampled_from([1, 2, 4]), st.integers(1, 2), min_size=1, max_size=2)
-AMOUNT = effort(140, stateful_step_count=50)
+AMOUNT = effort(180, stateful_step_count=50)
 
 
 class CellsMachine(RuleBasedStateMachine):
