@@ -26,6 +26,7 @@ from dovetail.planners.arranging import Arranging
 from dovetail.planners.reasons import (
     after,
     ahead_of,
+    among_many,
     amounts,
     describe,
     found,
@@ -303,7 +304,7 @@ class Arranged:
         blockers = tuple(each.id for each in ends)
         unblock = f"the end of {names_of(self.inner, blockers)}"
         reason = reason._replace(blockers=blockers, unblock=unblock)
-        return after(self.inner, reason, self._ahead(job, ends))
+        return reason if among_many() else after(self.inner, reason, self._ahead(job, ends))
 
     def _ahead(self, job: Job, ends: list[Job]) -> list[int]:
         """Who would have what becomes free with these ends before it does."""

@@ -96,6 +96,11 @@ def sharing() -> Iterator[None]:
         _FINDINGS.reset(token)
 
 
+def among_many() -> bool:
+    """Is this one of many questions? Then who waits ahead is not looked for: that takes longest."""
+    return _FINDINGS.get() is not None
+
+
 def found(about: Any, find: Callable[[], Found]) -> Found:
     """What was found out before about this, or is found out now."""
     known = _FINDINGS.get()
@@ -116,7 +121,7 @@ def explain_waiting(walk: Walk, job: Job) -> Reason:
 
 def behind_others(walk: Walk, job: Job, short: Reason) -> Reason:
     """What is missing, and who would have it first once it is there."""
-    if not short.blockers:
+    if not short.blockers or among_many():
         return short
     draft = Draft(walk.view.cluster, walk.placement)
     for number in short.blockers:
