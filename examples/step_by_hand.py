@@ -2,10 +2,11 @@
 
 from dovetail.allocators.proportional import Proportional
 from dovetail.core.scheduler import Scheduler
-from dovetail.model.cluster import Cluster, Node
+from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
 from dovetail.model.event import Finished, Submitted
 from dovetail.model.job import JobSpec
+from dovetail.model.node import Node
 from dovetail.model.request import gang
 from dovetail.orderings.arrival import Fifo
 from dovetail.placements.fits import BestFit

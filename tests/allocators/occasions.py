@@ -13,7 +13,8 @@ from placed_optimum import Instance, random_surface
 from dovetail.core.claims import Arrangement, Claim, Curve, Occasion, Piece, Seating, curve
 from dovetail.core.protocols import JointAllocator
 from dovetail.model.allocation import Part, allocation_of
-from dovetail.model.cluster import Cluster, Node
+from dovetail.model.cluster import Cluster
+from dovetail.model.node import Node
 from dovetail.model.profile import Surface
 from dovetail.profiles import published
 

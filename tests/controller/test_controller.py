@@ -31,10 +31,10 @@ from dovetail.controller.submission import Submission
 from dovetail.executors.fake import FakeExecutor
 from dovetail.executors.protocol import Advanced, Attempt, Launch, Saved
 from dovetail.model.allocation import Part, allocation_of
-from dovetail.model.cluster import Node
 from dovetail.model.errors import UserError
 from dovetail.model.job import JobSpec
 from dovetail.model.live import Progress
+from dovetail.model.node import Node
 from dovetail.model.request import gang
 from dovetail.model.trace import TraceJob
 

@@ -25,7 +25,8 @@ from dovetail.executors.fake import FakeExecutor
 from dovetail.executors.local import Local, detect
 from dovetail.executors.protocol import Attempt, Use
 from dovetail.model.allocation import NOTHING, Allocation, Part, allocation_of
-from dovetail.model.cluster import Cluster, Node
+from dovetail.model.cluster import Cluster
+from dovetail.model.node import Node
 from dovetail.model.request import gang
 
 # ---- others ------------------------------------------------------------------------------------

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dovetail.model.allocation import Allocation, Difference, Part, allocation_of, classify
-from dovetail.model.cluster import Capabilities, Cluster, Node
+from dovetail.model.cluster import Cluster
 from dovetail.model.errors import OverCommitted, UserError
+from dovetail.model.node import Capabilities, Node
 from dovetail.simulator.spec import parse_cluster
 
 STATE = ("free", "masks", "cpu", "memory", "idle", "shared", "closed")

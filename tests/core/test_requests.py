@@ -10,8 +10,9 @@ from workbench import scheduler, spec
 from dovetail.allocators.proportional import Proportional
 from dovetail.core.draft import Draft, granting, options
 from dovetail.model.allocation import Allocation, Part, allocation_of
-from dovetail.model.cluster import Cluster, Node
+from dovetail.model.cluster import Cluster
 from dovetail.model.event import Finished, Held, Submitted
+from dovetail.model.node import Node
 from dovetail.model.plan import Reject, Start
 from dovetail.model.request import Alternative, Group, Mode, Replica, Request, gang
 from dovetail.placements.fits import BestFit

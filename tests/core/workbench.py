@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from dovetail.allocators.proportional import Proportional
 from dovetail.core.scheduler import Scheduler
 from dovetail.model.allocation import Allocation
-from dovetail.model.cluster import Capabilities, Cluster
+from dovetail.model.cluster import Cluster
 from dovetail.model.costs import FREE, Costs
 from dovetail.model.event import (
     Event,
@@ -26,6 +26,7 @@ from dovetail.model.event import (
     Wake,
 )
 from dovetail.model.job import JobSpec
+from dovetail.model.node import Capabilities
 from dovetail.model.plan import Change, Plan, Start, Stop
 from dovetail.model.quota import read_quotas
 from dovetail.model.request import Request, gang

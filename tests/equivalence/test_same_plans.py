@@ -13,10 +13,11 @@ from workbench import owners
 from dovetail.controller.parts import Parts, cluster_of
 from dovetail.core.books import RECLAIMED
 from dovetail.executors.fake import FakeExecutor
-from dovetail.model.cluster import Capabilities, Cluster
+from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
 from dovetail.model.event import Event
 from dovetail.model.job import JobSpec
+from dovetail.model.node import Capabilities
 from dovetail.model.plan import Plan
 from dovetail.model.request import gang
 from dovetail.model.trace import TraceJob

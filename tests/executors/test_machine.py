@@ -18,8 +18,9 @@ from dovetail.executors.local.machine import Machine
 from dovetail.executors.local.surroundings import surroundings
 from dovetail.executors.protocol import Attempt, Launch
 from dovetail.model.allocation import Part, allocation_of
-from dovetail.model.cluster import Cluster, Node
+from dovetail.model.cluster import Cluster
 from dovetail.model.errors import UserError
+from dovetail.model.node import Node
 
 
 def test_the_cores_and_the_memory_of_this_machine_are_found() -> None:

@@ -18,7 +18,7 @@ from dovetail.executors.slurm.reading import Piece, SlurmJob, jobs, nodes
 from dovetail.executors.slurm.run import Run
 from dovetail.executors.slurm.site import Questions, Site, closed, configuration, version
 from dovetail.model.allocation import NOTHING, Part
-from dovetail.model.cluster import Node
+from dovetail.model.node import Node
 
 FIRST = Attempt(1, 1)
 

@@ -103,7 +103,7 @@ def test_topology_prefers_one_node_then_the_tightest_rack_then_few_racks(
 
 
 def test_topology_prefers_a_region_to_the_whole() -> None:
-    from dovetail.model.cluster import Node
+    from dovetail.model.node import Node
 
     nodes = [Node(f"n{i}", 2, place=("north" if i < 2 else "south", f"r{i}")) for i in range(5)]
     machines = Cluster(nodes)

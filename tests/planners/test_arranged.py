@@ -17,7 +17,7 @@ from workbench import Instant
 
 from dovetail.core.scheduler import Scheduler
 from dovetail.model.allocation import Difference, Part, allocation_of, classify
-from dovetail.model.cluster import Capabilities, Cluster
+from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
 from dovetail.model.event import (
     Freed,
@@ -28,6 +28,7 @@ from dovetail.model.event import (
     Submitted,
 )
 from dovetail.model.job import JobSpec
+from dovetail.model.node import Capabilities
 from dovetail.model.plan import Change, Start
 from dovetail.orderings import BUILTIN as ORDERINGS
 from dovetail.simulator.spec import parse_cluster

@@ -14,8 +14,8 @@ from slurm_rig import FIRST, QUICK, SlurmRig
 from dovetail.executors.protocol import Attempt
 from dovetail.executors.slurm import Options, Slurm
 from dovetail.model.allocation import NOTHING, Part, allocation_of
-from dovetail.model.cluster import Node
 from dovetail.model.errors import UserError
+from dovetail.model.node import Node
 
 pytestmark = pytest.mark.real
 

@@ -10,8 +10,9 @@ import pytest
 from dovetail.core.placing import on_fewest_nodes
 from dovetail.core.protocols import Ask as Wish
 from dovetail.model.allocation import Allocation, allocation_of
-from dovetail.model.cluster import Cluster, Node
+from dovetail.model.cluster import Cluster
 from dovetail.model.job import JobSpec
+from dovetail.model.node import Node
 from dovetail.model.request import gang
 from dovetail.tenancy.cells.clusters import VirtualClusters
 from dovetail.tenancy.cells.commands import (

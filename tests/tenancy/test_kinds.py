@@ -8,8 +8,8 @@ import pytest
 
 from dovetail.controller.machines import Remembered
 from dovetail.controller.parts import Parts, composer, read_parts
-from dovetail.model.cluster import Capabilities
 from dovetail.model.errors import UserError
+from dovetail.model.node import Capabilities
 from dovetail.simulator.spec import parse_cluster
 from dovetail.tenancy.kinds import chosen, read_tenants
 

@@ -354,7 +354,7 @@ def test_openb_pods_may_not_end_before_they_begin(file: File) -> None:
 
 
 def test_openb_machines_become_nodes(file: File) -> None:
-    from dovetail.model.cluster import Node
+    from dovetail.model.node import Node
     from dovetail.traces.openb import nodes
 
     text = "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,P100\nn1,96000,1024,0,\n"

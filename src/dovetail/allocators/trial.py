@@ -11,7 +11,7 @@ from math import inf
 from dovetail.allocators.filling import Filled, Filling, Spots
 from dovetail.allocators.targets import Targets
 from dovetail.core.claims import Arrangement, Claim, Curve, Occasion, Piece, Point
-from dovetail.model.cluster import Node
+from dovetail.model.node import Node
 
 
 class Desk:

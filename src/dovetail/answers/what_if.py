@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from dovetail.metrics.records import OUTCOMES, Run
 from dovetail.metrics.review import SIZE_NAMES, size_name
-from dovetail.model.cluster import Cluster, Node
+from dovetail.model.cluster import Cluster
 from dovetail.model.errors import UserError
+from dovetail.model.node import Node
 from dovetail.model.request import WHOLE
 from dovetail.model.trace import Trace, TraceJob
 from dovetail.model.what_if import BOUNDS, SAME, STEPS, Comparison, Outcome, Shift

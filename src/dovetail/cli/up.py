@@ -26,8 +26,8 @@ from dovetail.cli.engines import (
 )
 from dovetail.cli.options import Allocator, LiveTenancy, Placement, Predictor, Profiles, Quotas
 from dovetail.cli.talking import AsJson, DataDir, box, print_json
-from dovetail.model.cluster import VIRTUAL, Node
 from dovetail.model.errors import UserError
+from dovetail.model.node import VIRTUAL, Node
 from dovetail.report.words import plural
 
 if TYPE_CHECKING:

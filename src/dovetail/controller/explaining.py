@@ -16,8 +16,8 @@ from dovetail.allocators import ALLOCATORS
 from dovetail.controller.parts import Parts, believed
 from dovetail.core.registry import Registry, split
 from dovetail.model.allocation import Allocation
-from dovetail.model.cluster import Node
 from dovetail.model.explained import Cap, Curve, Parameter, Piece, Rules, Way
+from dovetail.model.node import Node
 from dovetail.model.profile import Profile
 from dovetail.model.quota import read_quotas
 from dovetail.orderings import ORDERINGS

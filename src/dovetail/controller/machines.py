@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dovetail.core.codec import from_plain, to_plain
-from dovetail.model.cluster import Capabilities, Node
+from dovetail.model.node import Capabilities, Node
 
 
 class Machines(Protocol):

@@ -21,9 +21,9 @@ from dovetail.controller.tenants import back_in
 from dovetail.core import codec
 from dovetail.core.scheduler import Scheduler
 from dovetail.model.allocation import Allocation, Part
-from dovetail.model.cluster import VIRTUAL, Node
 from dovetail.model.errors import Missing
 from dovetail.model.live import Description, Machine, Place, Progress, Run
+from dovetail.model.node import VIRTUAL, Node
 from dovetail.model.plan import Reason
 from dovetail.model.request import WHOLE
 from dovetail.planners.reasons import sharing

@@ -17,9 +17,9 @@ from dovetail.controller.roster import HELD
 from dovetail.controller.store import Row
 from dovetail.core import codec
 from dovetail.model.allocation import Allocation
-from dovetail.model.cluster import Node
 from dovetail.model.job import Status
 from dovetail.model.live import Description, Place, Stretch
+from dovetail.model.node import Node
 
 MOST = 500
 """Steps that are told, the latest of them."""

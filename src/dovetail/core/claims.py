@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import ceil
 from typing import NamedTuple
 
-from dovetail.model.cluster import Cluster, Node
+from dovetail.model.cluster import Cluster
+from dovetail.model.node import Node
 from dovetail.model.profile import Profile, Surface
 from dovetail.model.request import Replica
 

@@ -12,7 +12,8 @@ from dovetail.core.claims import Curves
 from dovetail.core.placing import ENOUGH, share_of_device, without_gpus
 from dovetail.core.protocols import Allocator, Ask, Placement
 from dovetail.model.allocation import Allocation, Part, allocation_of
-from dovetail.model.cluster import Cluster, Pool
+from dovetail.model.cluster import Cluster
+from dovetail.model.node import Pool
 from dovetail.model.request import WHOLE, Alternative, Group, Mode, Request
 
 

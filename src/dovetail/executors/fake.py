@@ -26,8 +26,9 @@ from dovetail.executors.protocol import (
     Use,
 )
 from dovetail.model.allocation import NOTHING, Allocation, classify
-from dovetail.model.cluster import Capabilities, Cluster, Node
+from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
+from dovetail.model.node import Capabilities, Node
 from dovetail.model.trace import TraceJob
 
 NEVER = float("inf")

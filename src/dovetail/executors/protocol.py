@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from dovetail.model.allocation import NOTHING, Allocation
-from dovetail.model.cluster import Capabilities, Node
+from dovetail.model.node import Capabilities, Node
 
 
 class Attempt(NamedTuple):

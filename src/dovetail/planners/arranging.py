@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from dovetail.core.claims import Claim, Curve, Occasion, Piece, Seating
 from dovetail.core.draft import Draft, options
 from dovetail.model.allocation import Allocation, Part, allocation_of
-from dovetail.model.cluster import Cluster, Pool
+from dovetail.model.cluster import Cluster
 from dovetail.model.job import Job
+from dovetail.model.node import Pool
 from dovetail.model.plan import Action, Change, Start, Stop
 
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dovetail.core.draft import Draft, Option
 from dovetail.core.lanes import Lane
-from dovetail.model.cluster import Cluster, Pool
+from dovetail.model.cluster import Cluster
 from dovetail.model.errors import OverCommitted
 from dovetail.model.job import Job
+from dovetail.model.node import Pool
 from dovetail.model.plan import Reason
 from dovetail.model.request import WHOLE, Request
 

@@ -16,9 +16,10 @@ from dovetail.core.protocols import JointAllocator
 from dovetail.core.scheduler import Scheduler
 from dovetail.metrics.baseline import excess
 from dovetail.metrics.records import Amounts, Run, Series
-from dovetail.model.cluster import Capabilities, Cluster
+from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
 from dovetail.model.errors import UserError
+from dovetail.model.node import Capabilities
 from dovetail.model.quota import read_quotas
 from dovetail.model.trace import Trace, TraceJob
 from dovetail.placements import PLACEMENTS

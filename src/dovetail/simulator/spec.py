@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.core.registry import nearest
-from dovetail.model.cluster import Cluster, Node
+from dovetail.model.cluster import Cluster
 from dovetail.model.costs import Costs
 from dovetail.model.errors import UserError
+from dovetail.model.node import Node
 from dovetail.tenancy.kinds import Tenants
 
 KEYS = ("cpus", "mem", "type", "gpumem", "rack", "labels")

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from dovetail.core.protocols import Tenancy
-from dovetail.model.cluster import Cluster, Node
+from dovetail.model.cluster import Cluster
 from dovetail.model.errors import UserError
 from dovetail.model.job import JobSpec
+from dovetail.model.node import Node
 from dovetail.tenancy.cells.clusters import VirtualClusters
 from dovetail.tenancy.cells.config import layout_for
 from dovetail.tenancy.contracts import read_contracts

@@ -21,9 +21,9 @@ import csv
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dovetail.model.cluster import Node
 from dovetail.model.errors import UserError
 from dovetail.model.job import JobSpec
+from dovetail.model.node import Node
 from dovetail.model.request import WHOLE
 from dovetail.model.trace import TraceJob
 from dovetail.traces.source import Source, open_text

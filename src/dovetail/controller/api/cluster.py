@@ -15,8 +15,8 @@ from dovetail.controller.api.people import Admin, Anyone
 from dovetail.controller.api.service import Served, parts_of
 from dovetail.controller.commands import Drain, Undrain
 from dovetail.controller.usage import usage_by_user
-from dovetail.model.cluster import VIRTUAL
 from dovetail.model.live import About, Machine, Usage
+from dovetail.model.node import VIRTUAL
 from dovetail.tenancy.kinds import read_tenants
 
 LONGEST = 45.0

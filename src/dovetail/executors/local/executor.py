@@ -37,8 +37,8 @@ from dovetail.executors.protocol import (
     Use,
 )
 from dovetail.model.allocation import NOTHING, Allocation, Difference, Part, allocation_of, classify
-from dovetail.model.cluster import Capabilities, Node
 from dovetail.model.errors import UserError
+from dovetail.model.node import Capabilities, Node
 
 STAND_IN = "CPU (it stands in for virtual GPUs)"
 

@@ -15,8 +15,8 @@ import psutil
 
 from dovetail.executors.local import cgroup_v1, cgroup_v2
 from dovetail.executors.local.gpus import Gpu, gpus, users, utilisation
-from dovetail.model.cluster import VIRTUAL, Capabilities, Node
 from dovetail.model.errors import UserError
+from dovetail.model.node import VIRTUAL, Capabilities, Node
 
 MIB = 2**20
 MOST_GPUS = 64

@@ -25,8 +25,8 @@ from dovetail.executors.slurm.run import Run
 from dovetail.executors.slurm.site import Site, survey
 from dovetail.executors.slurm.worker import Order, Worker
 from dovetail.model.allocation import Allocation
-from dovetail.model.cluster import Capabilities, Node
 from dovetail.model.errors import UserError
+from dovetail.model.node import Capabilities, Node
 
 
 class Slurm(Executor):

@@ -15,8 +15,8 @@ from dovetail.executors.slurm.commands import CommandLine, Refused, Trouble
 from dovetail.executors.slurm.hostlists import names
 from dovetail.executors.slurm.options import Options
 from dovetail.executors.slurm.reading import SlurmJob, SlurmNode
-from dovetail.model.cluster import Capabilities, Node
 from dovetail.model.errors import UserError
+from dovetail.model.node import Capabilities, Node
 
 START_LATENCY = 1.0
 """Seconds from a submission to the job's first instruction, about: Slurm starts once a second."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from dovetail.model.allocation import Allocation, Part
-from dovetail.model.cluster import Capabilities, Cluster, Node
+from dovetail.model.cluster import Cluster
+from dovetail.model.node import Capabilities, Node
 from dovetail.tenancy.cells.building import Estate, Forest
 from dovetail.tenancy.cells.cell import Physical, Virtual, leaves_of
 from dovetail.tenancy.cells.packing import Packing

@@ -12,8 +12,9 @@ import itertools
 from collections.abc import Sequence
 
 from dovetail.core.registry import nearest
-from dovetail.model.cluster import Cluster, Node
+from dovetail.model.cluster import Cluster
 from dovetail.model.errors import UserError
+from dovetail.model.node import Node
 from dovetail.tenancy.cells.layout import (
     CellType,
     Layout,
