@@ -152,6 +152,13 @@ def test_queue_show_why_nodes_history_usage_fit_eighty_columns(dovetail: Dovetai
     assert len(json.loads(dovetail("history", "--json", "--limit", 5).out)) == 5
 
 
+def test_members_of_an_array_that_run_are_one_line_with_their_nodes(dovetail: Dovetail) -> None:
+    dovetail("submit", "--gpus", 1, "--array", 2, "--", "sleep", 60)
+    until(lambda: ": 2 jobs" in dovetail("queue").out)
+    assert "1 (×2)" in dovetail("queue").out
+    dovetail("cancel", 1)
+
+
 def test_control_characters_do_not_reach_the_terminal(dovetail: Dovetail, host: Hosted) -> None:
     evil = "\x1b]0;owned\x07\x1b[31m\u202e"
     refused = dovetail("submit", "--name", evil, "--", "true")

@@ -63,7 +63,6 @@ def _gathered(jobs: Sequence[Description]) -> Iterable[list[Description]]:
 def _queue_row(members: list[Description], now: float) -> list[RenderableType]:
     job = members[0]
     since = job.submitted if job.started is None or job.state == "waiting" else job.started
-    where = places_text(job.places) if len(members) == 1 and job.places else job.reason
     gpus = sum(each.gpus for each in members)
     return [
         text(array_name(members)),
@@ -72,8 +71,16 @@ def _queue_row(members: list[Description], now: float) -> list[RenderableType]:
         _state(job.state),
         text(f"{gpus:g}"),
         text(compact(max(0.0, now - since))),
-        text(where or job.reason),
+        text(_where(members) or job.reason),
     ]
+
+
+def _where(members: Sequence[Description]) -> str:
+    """What a job has; of several, on which nodes they are; empty: they have nothing."""
+    if len(members) == 1:
+        return places_text(members[0].places)
+    nodes = dict.fromkeys(place.node for each in members for place in each.places)
+    return f"{', '.join(nodes)}: {len(members)} jobs" if nodes else ""
 
 
 def array_name(members: Sequence[Description]) -> str:
