@@ -7,12 +7,11 @@ truth and belief may differ here as they do outside.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
+from dovetail.core.collecting import undisturbed
 from dovetail.core.scheduler import Scheduler
 from dovetail.model.event import Event, Finished, Offered, Started, Stopped, Submitted, Wake
 from dovetail.model.job import Job, JobSpec, Status
@@ -175,15 +174,3 @@ def fork(make: Callable[[], Scheduler], image: dict[str, Any], anew: bool = Fals
         made = make()
         made.restore(image, anew)
     return made
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """The collector rests: a fork is new and stays, to look through it again and again is vain."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()

@@ -13,8 +13,9 @@ from time import monotonic
 from typing import Any
 
 from dovetail.answers.arrivals import Arrivals
-from dovetail.answers.foresight import Foresight, fork, undisturbed
+from dovetail.answers.foresight import Foresight, fork
 from dovetail.answers.lengths import Draws
+from dovetail.core.collecting import undisturbed
 from dovetail.core.scheduler import Scheduler
 from dovetail.model.job import Status
 from dovetail.model.live import Estimate, Range

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import delete, func, select
 
 from dovetail.controller import records, schema
-from dovetail.controller.collecting import keeping_all
 from dovetail.controller.snapshots import Snapshots
 from dovetail.controller.store import Row, Store
 from dovetail.controller.timebase import Anchor, Moment
+from dovetail.core.collecting import keeping_all
 from dovetail.core.scheduler import Scheduler, Unlike
 from dovetail.model.errors import OverCommitted, UserError
 from dovetail.model.event import Event

@@ -18,7 +18,6 @@ from typing import Any
 
 from dovetail.controller import machines
 from dovetail.controller.circumstances import Backoff, circumstances, doubling
-from dovetail.controller.collecting import keeping_all
 from dovetail.controller.commands import Command
 from dovetail.controller.idleness import IdleRule
 from dovetail.controller.intake import Intake
@@ -32,6 +31,7 @@ from dovetail.controller.timebase import Clock, MachineClock, TimeBase
 from dovetail.controller.trial import Trial
 from dovetail.controller.watching import Watch
 from dovetail.controller.wishes import Wishes
+from dovetail.core.collecting import keeping_all
 from dovetail.core.scheduler import Scheduler
 from dovetail.executors.protocol import Ended, Executor
 from dovetail.model.errors import Unavailable, UserError

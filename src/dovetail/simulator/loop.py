@@ -6,6 +6,7 @@ import gc
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
+from dovetail.core.collecting import undisturbed
 from dovetail.core.scheduler import Scheduler
 from dovetail.metrics.records import Records, Series
 from dovetail.model.event import Event, NodeDown, Submitted, Wake
@@ -60,11 +61,8 @@ class Simulation:
     def run(self, progress: Progress | None = None, every: int = 2000) -> None:
         """Replay to the end. The garbage collector rests: nothing here makes cycles in bulk."""
         gc.collect()
-        gc.disable()
-        try:
+        with undisturbed():
             self._replay(progress or (lambda done: None), every)
-        finally:
-            gc.enable()
         self._close()
 
     def _replay(self, progress: Progress, every: int) -> None:  # noqa: PLR0912, PLR0915 (the hot loop)

@@ -10,10 +10,8 @@ nothing and delays nobody, and a notice counts such jobs.
 
 from __future__ import annotations
 
-import gc
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from itertools import pairwise
 from math import inf
@@ -21,6 +19,7 @@ from operator import le
 from typing import Any
 
 from dovetail import traces
+from dovetail.core.collecting import undisturbed
 from dovetail.model.errors import UserError
 from dovetail.model.job import JobSpec
 from dovetail.model.request import Request
@@ -53,7 +52,7 @@ def load(
         from dovetail.traces.generator import generate  # noqa: PLC0415
 
         return generate(rest, cluster_gpus, start, stop)
-    with _collector_paused(), open_text(text) as file:
+    with undisturbed(), open_text(text) as file:
         return _read(Source(text, file, skip_bad), format, start, stop)
 
 
@@ -68,18 +67,6 @@ def _read(source: Source, format: str | None, start: str | None, stop: str | Non
         raise UserError(f"{source.name} has no jobs{_because(source)}")
     trace = Trace(source.name, name, (), notices=source.notices())
     return _arrange(trace, jobs, start, stop)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Jobs are tuples that form no cycles; the collector would walk all of them again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _collect(source: Source, read: traces.Reader) -> list[TraceJob]:
