@@ -63,6 +63,15 @@ def test_when_is_a_range_around_what_is_believed(box: Box) -> None:
     assert first.startswith(f"job {runs} has been running for 1 min 30 s, since ")
 
 
+def test_where_no_future_lets_a_job_start_one_sentence_says_so(box: Box) -> None:
+    [node] = [each.name for each in box.nodes()]
+    box.drain(node)
+    number = box.submit(["true"], gpus=1)
+    told = " ".join(when_lines(str(number), box.when(number), 0.0))
+    assert told.startswith(f"When job {number} starts cannot be told: it starts in too few of ")
+    assert told.endswith(f"; dovetail why {number} says why.")
+
+
 def test_when_is_not_known_of_jobs_that_are_over_or_held(box: Box) -> None:
     done = box.submit(["true"])
     box.wait(done)

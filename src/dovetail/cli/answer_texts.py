@@ -57,7 +57,10 @@ def _instead(each: Instead) -> str:
 
 
 def when_lines(job: str, found: Estimate, now: float) -> list[str]:
-    """A line for the start and one for the end."""
+    """A line for the start and one for the end, or why there is none."""
+    if found.start.low is None:
+        why = f"it starts in too few of {found.runs} possible futures; dovetail why {job} says why"
+        return textwrap.wrap(f"When job {job} starts cannot be told: {why}.", WIDTH)
     starts, ends = f"starts {_span(found.start, now)}", _span(found.end, now)
     if found.since is not None:
         since = moment(found.since, short=True)
