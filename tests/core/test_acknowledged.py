@@ -334,3 +334,19 @@ def test_a_reserved_start_names_whom_it_waits_for(stage: Stage) -> None:
     assert stage.scheduler.explain(0).cause == "stopping"
     stage.step(25.0, Stopped(0))
     assert stage.scheduler.explain(1).cause == "starting"
+
+
+@pytest.mark.parametrize("over", [Failed(1, "broken", final=True), Finished(1), Cancelled(1)])
+def test_a_job_that_is_over_while_it_awaits_devices_is_not_waited_for(over: Event) -> None:
+    """An engine may say so of a start that was never sent; the stop it waited for comes later."""
+    made = scheduler("1x4", "srtf", acknowledged=True)
+    made.step(0.0, [Submitted(spec(0, 4, length=1000.0, resumable=True))])
+    held = made.jobs[0].allocation
+    assert held is not None
+    made.step(1.0, [Started(0, held)])
+    made.step(10.0, [Submitted(spec(1, 4, 10.0, length=50.0))])
+    assert made.jobs[1].awaits == {0}
+    made.step(11.0, [over])
+    assert not made.reserved
+    made.step(12.0, [Stopped(0)])
+    assert made.jobs[0].allocation is not None

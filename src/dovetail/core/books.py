@@ -120,6 +120,7 @@ class Books(Accounts):
         move(job, status)
         del self.jobs[job.spec.id]
         self.leaving.discard(job.id)
+        self.reserved.pop(job.id, None)
         self.ended.append((job, reason))
 
     def _unsent(self, job: Job) -> bool:

@@ -84,6 +84,8 @@ class Noting(Books):
             self.predictor.learn(job.spec, job.attained)
         move(job, DONE)
         del self.jobs[number]
+        if self.reserved:
+            self.reserved.pop(number, None)
         self.ended.append((job, ""))
 
     def _failed(self, event: events.Failed) -> None:
@@ -128,7 +130,6 @@ class Noting(Books):
 
     def _gave_up(self, job: Job) -> None:
         self._let_go(job)
-        self.reserved.pop(job.id, None)
         self._end(job, Status.CANCELLED)
 
     def _withheld(self, event: events.Withheld) -> None:
