@@ -53,8 +53,9 @@ def live(folder: Path, url: str | None, at: int) -> int:
         time.sleep(0.005)
         assert time.monotonic() < deadline, "the jobs never end"
     controller.scheduler.validate()
-    rows = store.rows(select(schema.jobs.c.state).order_by(schema.jobs.c.id))
-    assert [row["state"] for row in rows] == ["done"] * JOBS
+    rows = store.rows(select(schema.jobs).order_by(schema.jobs.c.id))
+    ends = [(row["state"], row["reason"]) for row in rows]
+    assert ends == [("done", "")] * JOBS, ends
     for number in range(1, JOBS + 1):
         assert (folder / f"ran-{number}").read_text() == "once\n", "it ran twice, or never"
     controller.journal.close()

@@ -102,15 +102,43 @@ def test_after_a_reboot_a_job_is_lost_though_its_numbers_are_given_out_again(
     assert local.ended().reason.startswith("lost: ")
 
 
-def test_a_start_that_was_cut_short_is_lost_and_cannot_begin_later(local: LocalRig) -> None:
-    launch = local.command("touch", str(local.directory / "begun"))
+def test_a_start_that_was_cut_short_is_made_again_and_the_first_cannot_begin_later(
+    local: LocalRig,
+) -> None:
+    launch = local.command("sh", "-c", "echo once")
     local.folder().mkdir(parents=True)
+    (local.folder() / "launch.json").write_text("{")
+    assert not local.executor.adopt(launch)
+    local.executor.start(launch)
+    late = [sys.executable, "-I", "-S", str(shim.__file__), str(local.folder()), "claim"]
+    assert subprocess.run(late, check=False).returncode == 0
+    assert local.ended() == Ended(FIRST, 0)
+    assert local.log() == "once\n"
+    # What ran is found, however many starts were cut short before it.
+    local.reopen()
     assert local.executor.adopt(launch)
-    assert local.ended().reason == "lost: it was never started"
-    words = [sys.executable, "-I", "-S", str(shim.__file__), str(local.folder())]
-    assert subprocess.run(words, check=False).returncode == 0
-    assert not (local.directory / "begun").exists()
-    assert not (local.folder() / "state.json").exists()
+    assert local.ended() == Ended(FIRST, 0)
+
+
+def test_a_start_that_was_cut_short_may_be_given_up(fenced: LocalRig) -> None:
+    launch = fenced.command("true")
+    fenced.folder().mkdir(parents=True)
+    for _ in range(3):
+        assert not fenced.executor.adopt(launch)
+    late = [sys.executable, "-I", "-S", str(shim.__file__), str(fenced.folder()), "claim-2"]
+    assert subprocess.run(late, check=False).returncode == 0
+    assert not (fenced.folder() / "state.json").exists()
+    assert fenced.executor.reports() == []
+
+
+def test_a_shim_that_is_slow_to_begin_is_not_lost_with_its_controller(local: LocalRig) -> None:
+    launch = local.command("sh", "-c", "echo once")
+    local.executor.start(launch)
+    # As after a kill: who comes next may be there before the shim, or after it.
+    local.reopen()
+    local.executor.start(launch)
+    assert local.ended() == Ended(FIRST, 0)
+    assert local.log() == "once\n"
 
 
 def test_a_suspended_job_is_found_suspended(fenced: LocalRig) -> None:

@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -119,15 +120,13 @@ class Local(Executor):
 
     def start(self, launch: Launch) -> None:
         """Start an attempt; reported as running, or as ended if it could not be started."""
-        if launch.attempt in self._runs:
+        # Perhaps it was, by an executor that did not live to tell: never twice.
+        if self.adopt(launch):
             return
         folder = folder_of(self._data, launch.attempt)
         try:
             self._check(launch)
             folder.make(launch.owner)
-        except FileExistsError:
-            # Started before, perhaps by an executor that did not live to tell: never twice.
-            self.adopt(launch)
         except (OSError, UserError) as error:
             self._refuse(launch.attempt, error)
         else:
@@ -135,6 +134,8 @@ class Local(Executor):
 
     def _start(self, launch: Launch, folder: Folder) -> None:
         key = folder.path.name
+        with suppress(ValueError):
+            self._leftovers.remove(key)
         try:
             entry = self.fences.make(key, self._limits(key, launch.allocation))
             folder.write(self._order(launch, folder, entry))
@@ -184,7 +185,12 @@ class Local(Executor):
             return True
         if not folder.path.is_dir():
             return False
-        run = self._follow(launch, folder, folder.claimed_by())
+        shim = folder.began()
+        if shim is None:
+            # Its start was cut short. Whether there shall be another is for the caller to say.
+            self._release(folder.path.name)
+            return False
+        run = self._follow(launch, folder, shim)
         self._fence(run.key, launch.allocation)
         run.found_frozen()
         return True
@@ -240,7 +246,7 @@ class Local(Executor):
             "log_files": launch.log_files,
         }
 
-    def _follow(self, launch: Launch, folder: Folder, shim: Identity | None) -> Run:
+    def _follow(self, launch: Launch, folder: Folder, shim: Identity) -> Run:
         run = Run(launch.attempt, launch.allocation, folder, self.fences, shim)
         self._runs[launch.attempt] = run
         return run
@@ -277,10 +283,11 @@ def _groups(owner: tuple[int, int] | None) -> list[int]:
 
 def _spawn(folder: Folder) -> Identity:
     """Start the shim, detached: it shares neither session nor files with us."""
+    claim = folder.next_claim()
     nothing = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
     pid = os.posix_spawn(
         sys.executable,
-        [sys.executable, "-I", "-S", str(shim_module.__file__), str(folder.path)],
+        [sys.executable, "-I", "-S", str(shim_module.__file__), str(folder.path), claim],
         {},
         file_actions=nothing,
         setsid=True,

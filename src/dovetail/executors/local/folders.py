@@ -1,7 +1,7 @@
 """The folder of an attempt, and the files that shim, job and executor meet in.
 
     <data>/attempts/<job>-<number>/    of whoever runs the controller
-        launch.json  state.json  claim  log  log.1 ...
+        launch.json  state.json  claim  claim-2 ...  log  log.1 ...
         job/                           of the job's owner, who alone may write here
             progress  checkpoint
     <data>/jobs/<job>/                 of the job's owner: the same for all its attempts
@@ -15,9 +15,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -65,18 +66,17 @@ class Folder:
         return [path for path in (*older, self.path / "log") if path.is_file()]
 
     def make(self, owner: tuple[int, int] | None) -> None:
-        """Make it; `FileExistsError`: this attempt was started before."""
+        """Make it, or the rest of it where that was cut short."""
         theirs = owner is not None and os.geteuid() == 0
         mode = PASSABLE if theirs else PRIVATE
         _passable(self.path.parent, mode)
-        self.path.mkdir(mode)
+        self.path.mkdir(mode, exist_ok=True)
         self.path.chmod(mode)
         _passable(self.kept.parent, mode)
         for folder in (self.job, self.kept):
-            with suppress(FileExistsError):
-                folder.mkdir(PRIVATE)
-                if owner is not None and theirs:
-                    os.chown(folder, *owner)
+            folder.mkdir(PRIVATE, exist_ok=True)
+            if owner is not None and theirs:
+                os.chown(folder, *owner)
 
     def make_log(self, owner: tuple[int, int] | None) -> None:
         """An empty log that its owner may write, in a folder where they may make no files."""
@@ -86,20 +86,30 @@ class Folder:
 
     def write(self, launch: Mapping[str, Any]) -> None:
         """Leave word for the shim."""
-        file = os.open(self.path / "launch.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(file, "w") as text:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        with open(os.open(self.path / "launch.new", flags, 0o600), "w") as text:
             json.dump(launch, text)
+        os.replace(self.path / "launch.new", self.path / "launch.json")
 
-    def claimed_by(self) -> Identity | None:
-        """The shim that began; None: none did, and now none ever will."""
-        claim = self.path / "claim"
-        with suppress(FileExistsError):
-            os.close(os.open(claim, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        try:
-            said = json.loads(claim.read_text())
-            return Identity(said["pid"], said["started"], said["boot"])
-        except (ValueError, KeyError):
-            return None
+    def began(self) -> Identity | None:
+        """The shim that began; None: none did, and none that was sent until now ever will."""
+        for claim in self._claims():
+            with suppress(FileExistsError):
+                os.close(os.open(claim, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+                return None
+            if shim := _claimant(claim):
+                return shim
+        return None
+
+    def next_claim(self) -> str:
+        """What the next shim has to take before it may begin."""
+        return next(claim.name for claim in self._claims() if not claim.exists())
+
+    def _claims(self) -> Iterator[Path]:
+        """One for each time a shim is sent: one that comes late finds its own taken from it."""
+        yield self.path / "claim"
+        for number in count(2):
+            yield self.path / f"claim-{number}"
 
     def ask_for_checkpoint(self) -> None:
         """Touch the file, whatever the owner has put in its place."""
@@ -118,6 +128,15 @@ class State:
     code: int | None = None
     signal: int | None = None
     reason: str = ""
+
+
+def _claimant(claim: Path) -> Identity | None:
+    """Who took it; None: a controller that gave up waiting."""
+    try:
+        said = json.loads(claim.read_text())
+        return Identity(said["pid"], said["started"], said["boot"])
+    except (ValueError, KeyError):
+        return None
 
 
 def folder_of(data: Path, attempt: Attempt) -> Folder:

@@ -39,7 +39,7 @@ class Run:
         allocation: Allocation,
         folder: Folder,
         fences: Fences,
-        shim: Identity | None,
+        shim: Identity,
     ) -> None:
         self.attempt, self.allocation = attempt, allocation
         self.key = folder.path.name
@@ -58,8 +58,7 @@ class Run:
         self._watched = float("-inf")
         #: when its processor time was last asked for, and how much it was
         self._measured: tuple[float, float] | None = None
-        if shim is not None:
-            fences.know(self.key, shim)
+        fences.know(self.key, shim)
 
     # ---- what is asked for ------------------------------------------------------------------
 
@@ -88,7 +87,7 @@ class Run:
 
     def look(self, now: float) -> Iterator[Report]:
         """What is new; `over` after the last of it."""
-        lives = self._shim is not None and alive(self._shim)
+        lives = alive(self._shim)
         # In this order: what a shim wrote before it went is read after it.
         self._refresh()
         if self._running_due and self.runs:
@@ -186,8 +185,6 @@ class Run:
         return Ended(self.attempt, state.code, state.signal, reason)
 
     def _lost(self) -> str:
-        if self._shim is None:
-            return "lost: it was never started"
         if self._state is None:
             return "lost: it vanished before its command was started"
         return "lost: it vanished without saying how it ended, as after a reboot"

@@ -27,11 +27,11 @@ CHUNK, ROUNDS = 65536, 64
 """Bytes read at once, and how often in a row: more than a pipe holds."""
 
 
-def main(folder: str) -> None:
-    """Run the attempt whose folder this is."""
+def main(folder: str, claim: str) -> None:
+    """Run the attempt whose folder this is, unless the claim is taken."""
     os.chdir(folder)
     known = _identity()
-    if not _claim(known):
+    if not _take(claim, known):
         return
     with open("launch.json") as file:
         launch: dict[str, Any] = json.load(file)
@@ -58,16 +58,16 @@ def main(folder: str) -> None:
     state.write(phase="ended", **how)
 
 
-def _claim(known: dict[str, Any]) -> bool:
-    """Is this attempt ours to start? A controller that gave it up has claimed it instead."""
-    name = f"claim.{os.getpid()}"
+def _take(claim: str, known: dict[str, Any]) -> bool:
+    """Is this attempt ours to start? A controller that gave us up has taken the claim instead."""
+    name = f"claiming.{os.getpid()}"
     with open(name, "w", opener=_private) as file:
         json.dump(known, file)
         file.flush()
         os.fsync(file.fileno())
     try:
         # Unlike a file that is made and then written, a link is there with all it says.
-        os.link(name, "claim")
+        os.link(name, claim)
     except FileExistsError:
         return False
     finally:
@@ -310,6 +310,6 @@ def _private(path: str, flags: int) -> int:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
     # All is written: the attempt is over when this process is gone, so do not tarry.
     os._exit(0)

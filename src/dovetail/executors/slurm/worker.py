@@ -122,8 +122,7 @@ class Worker(Thread):
         try:
             batch.check(launch, self._site)
             # Either may be there: a start that was cut short is made again.
-            with suppress(FileExistsError):
-                run.folder.make(launch.owner)
+            run.folder.make(launch.owner)
             with suppress(FileExistsError):
                 run.folder.make_log(launch.owner)
         except (OSError, UserError) as error:
