@@ -7,9 +7,11 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from executor_contract import Does, Paused, Running, until
+from executor_contract import PATIENCE, Does, Paused, Running, until
 from local_rig import LocalRig
 
 from dovetail.executors.local import shim
@@ -47,6 +49,17 @@ def killed_controller(rig: LocalRig, words: str) -> None:
         controller.kill()
 
 
+@contextmanager
+def standing_still(rig: LocalRig) -> Iterator[None]:
+    """While the shim of the first attempt does nothing."""
+    shim = rig.executor._runs[FIRST]._shim.pid
+    os.kill(shim, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(shim, signal.SIGCONT)
+
+
 def test_a_job_outlives_a_controller_that_is_killed(local: LocalRig) -> None:
     killed_controller(local, "echo $$; sleep 60")
     launch = local.command("sh")
@@ -54,12 +67,14 @@ def test_a_job_outlives_a_controller_that_is_killed(local: LocalRig) -> None:
     assert until(local, Running) == [Running(FIRST, launch.allocation)]
     local.said("\n")
     assert runs(int(local.log()))
-    local.executor.stop(FIRST, 5.0)
+    local.executor.stop(FIRST, PATIENCE)
     assert local.ended() == Ended(FIRST, None, signal.SIGTERM)
 
 
 def test_the_end_of_a_job_is_known_though_nobody_was_there(local: LocalRig) -> None:
-    killed_controller(local, "sleep 0.2; exit 9")
+    go = local.directory / "go"
+    killed_controller(local, f"until [ -e '{go}' ]; do sleep 0.02; done; exit 9")
+    go.touch()
     local.true(lambda: state(local)["phase"] == "ended")
     assert local.executor.adopt(local.command("sh"))
     assert local.ended() == Ended(FIRST, 9)
@@ -120,6 +135,21 @@ def test_a_start_that_was_cut_short_is_made_again_and_the_first_cannot_begin_lat
     assert local.ended() == Ended(FIRST, 0)
 
 
+def test_what_a_start_that_was_cut_short_left_behind_is_not_taken_from_the_next(
+    fenced: LocalRig,
+) -> None:
+    launch = fenced.command("sleep", "60")
+    fenced.folder().mkdir(parents=True)
+    assert not fenced.executor.adopt(launch)
+    fenced.executor.start(launch)
+    # However long the shim takes to begin: its fence stays.
+    with standing_still(fenced):
+        assert fenced.executor.reports() == []
+    until(fenced, Running)
+    fenced.executor.stop(FIRST, PATIENCE)
+    assert fenced.ended() == Ended(FIRST, None, signal.SIGTERM)
+
+
 def test_a_start_that_was_cut_short_may_be_given_up(fenced: LocalRig) -> None:
     launch = fenced.command("true")
     fenced.folder().mkdir(parents=True)
@@ -150,7 +180,7 @@ def test_a_suspended_job_is_found_suspended(fenced: LocalRig) -> None:
     assert until(fenced, Paused) == [Running(FIRST, launch.allocation), Paused(FIRST)]
     fenced.executor.resume(FIRST)
     until(fenced, Running)
-    fenced.executor.stop(FIRST, 5.0)
+    fenced.executor.stop(FIRST, PATIENCE)
     assert fenced.ended().signal == signal.SIGTERM
 
 
