@@ -21,6 +21,7 @@ from typing import Any, Self
 
 import httpx
 import pytest
+from remains import end
 
 from dovetail.controller.api.app import make_app
 from dovetail.controller.api.listening import Listening
@@ -97,7 +98,8 @@ class Hosted:
         )
         self._where = Listening(folder, **{"port": 0, **listening})
         self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        # One that cannot be ended fails its test, not the end of all tests.
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self.error: BaseException | None = None
         self.port = 0
 
@@ -228,6 +230,7 @@ def open_folder() -> Iterator[Path]:
     try:
         yield made
     finally:
+        end(made)
         shutil.rmtree(made)
 
 

@@ -35,7 +35,7 @@ LEFT_OUT = "/v1/end"
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosted]:
     with Hosted(tmp_path_factory.mktemp("schema") / "data") as host, host.box() as box:
         for fields in ({}, {"held": True}, {"array": "3", "held": True}):
-            box.submit(["sleep", "60"], **fields)
+            box.submit(["sleep", "600"], **fields)
         yield host
 
 

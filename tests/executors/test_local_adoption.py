@@ -31,7 +31,7 @@ executor.start(Launch(Attempt(1, 1), "x", ("sh", "-c", sys.argv[2]), held, Path(
 while not any(isinstance(each, Running) for each in executor.reports()):
     time.sleep(0.01)
 print("running", flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -61,7 +61,7 @@ def standing_still(rig: LocalRig) -> Iterator[None]:
 
 
 def test_a_job_outlives_a_controller_that_is_killed(local: LocalRig) -> None:
-    killed_controller(local, "echo $$; sleep 60")
+    killed_controller(local, "echo $$; sleep 600")
     launch = local.command("sh")
     assert local.executor.adopt(launch)
     assert until(local, Running) == [Running(FIRST, launch.allocation)]
@@ -81,7 +81,7 @@ def test_the_end_of_a_job_is_known_though_nobody_was_there(local: LocalRig) -> N
 
 
 def test_a_job_is_never_started_twice(local: LocalRig) -> None:
-    launch = local.running("sh", "-c", "echo once; sleep 60")
+    launch = local.running("sh", "-c", "echo once; sleep 600")
     local.reopen()
     local.executor.start(launch)
     assert until(local, Running) == [Running(FIRST, launch.allocation)]
@@ -91,7 +91,7 @@ def test_a_job_is_never_started_twice(local: LocalRig) -> None:
 
 
 def test_a_job_that_vanished_is_lost_and_nothing_of_it_is_left(fenced: LocalRig) -> None:
-    launch = fenced.running("sh", "-c", "sleep 50 & echo $!; sleep 60")
+    launch = fenced.running("sh", "-c", "sleep 600 & echo $!; sleep 600")
     fenced.said("\n")
     os.kill(int(str(state(fenced)["pid"])), signal.SIGKILL)
     fenced.reopen()
@@ -138,7 +138,7 @@ def test_a_start_that_was_cut_short_is_made_again_and_the_first_cannot_begin_lat
 def test_what_a_start_that_was_cut_short_left_behind_is_not_taken_from_the_next(
     fenced: LocalRig,
 ) -> None:
-    launch = fenced.command("sleep", "60")
+    launch = fenced.command("sleep", "600")
     fenced.folder().mkdir(parents=True)
     assert not fenced.executor.adopt(launch)
     fenced.executor.start(launch)
@@ -172,7 +172,7 @@ def test_a_shim_that_is_slow_to_begin_is_not_lost_with_its_controller(local: Loc
 
 
 def test_a_suspended_job_is_found_suspended(fenced: LocalRig) -> None:
-    launch = fenced.running("sleep", "60")
+    launch = fenced.running("sleep", "600")
     fenced.executor.suspend(FIRST)
     until(fenced, Paused)
     fenced.reopen()

@@ -115,8 +115,9 @@ def test_what_is_not_there_cannot_be_started_on(local: LocalRig) -> None:
 
 def test_no_descendant_is_left_of_a_job_that_ignores_being_asked(fenced: LocalRig) -> None:
     # One child in the group, and one that left session, group and parents.
-    fenced.running("sh", "-c", f"setsid sh -c 'echo away; sleep 50 & sleep 60' & {INSIST}")
+    fenced.running("sh", "-c", f"setsid sh -c 'sleep 600 & echo away; sleep 600' & {INSIST}")
     fenced.said("away")
+    fenced.said("deaf")
     # The short sleeps among them come and go.
     processes = [found for pid in fenced.members() if (found := identify(pid))]
     assert len(processes) >= 4
@@ -128,7 +129,7 @@ def test_no_descendant_is_left_of_a_job_that_ignores_being_asked(fenced: LocalRi
 
 
 def test_what_a_command_leaves_behind_ends_with_it(fenced: LocalRig) -> None:
-    fenced.start("sh", "-c", "setsid sleep 60 & echo $!; exit 4")
+    fenced.start("sh", "-c", "setsid sleep 600 & echo $!; exit 4")
     assert fenced.ended().code == 4
     assert not runs(int(fenced.log()))
 
@@ -260,6 +261,6 @@ def test_all_kinds_of_jobs_leave_nothing_behind(local: LocalRig) -> None:
 
 
 def test_a_checkpoint_that_a_job_tells_of_is_reported(local: LocalRig) -> None:
-    said = "import dovetail_client, time; dovetail_client.checkpointed(); time.sleep(60)"
+    said = "import dovetail_client, time; dovetail_client.checkpointed(); time.sleep(600)"
     local.executor.start(local.command(PYTHON, "-c", said))
     assert Saved(FIRST) in until(local, Saved)

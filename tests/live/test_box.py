@@ -72,14 +72,14 @@ def test_a_failed_job_is_tried_again_and_both_logs_are_followed(box: Box, tmp_pa
 
 
 def test_waiting_gives_up_after_a_while(box: Box) -> None:
-    number = running(box, "sleep", "60")
+    number = running(box, "sleep", "600")
     assert box.wait(number, seconds=0.1).state == "running"
     box.cancel(number)
     assert box.wait(number).state == "cancelled"
 
 
 def test_jobs_wait_for_others_and_say_so(box: Box) -> None:
-    first = running(box, "sleep", "60", gpus=4, name="long")
+    first = running(box, "sleep", "600", gpus=4, name="long")
     second = box.submit(["true"], gpus=1)
     told = box.show(second).job
     assert told.state == "waiting"
@@ -115,7 +115,7 @@ def test_after_an_array_is_after_all_its_members(box: Box, tmp_path: Path) -> No
 
 
 def test_an_array_is_one_object(box: Box) -> None:
-    array = box.submit(["sh", "-c", "echo {index} $DOVETAIL_ARRAY_INDEX; sleep 60"], array="1,3,5")
+    array = box.submit(["sh", "-c", "echo {index} $DOVETAIL_ARRAY_INDEX; sleep 600"], array="1,3,5")
     members = box.members(array)
     assert [(job.array, job.index) for job in members] == [(array, 1), (array, 3), (array, 5)]
     until(lambda: box.log(f"{array}.3").text == "3 3\n")
@@ -164,7 +164,7 @@ def test_values_of_a_sweep_are_not_filled_in_again(box: Box) -> None:
 
 
 def test_hold_release_and_requeue(box: Box) -> None:
-    number = box.submit(["sleep", "60"], held=True)
+    number = box.submit(["sleep", "600"], held=True)
     assert box.show(number).job.reason == "its owner holds it"
     box.release(number)
     until(lambda: box.show(number).job.state == "running")

@@ -81,7 +81,7 @@ def test_a_node_drained_by_an_administrator_takes_nothing_new(slurm: SlurmRig) -
 
 
 def test_a_job_cancelled_behind_our_back_is_not_tried_again(slurm: SlurmRig) -> None:
-    slurm.running("sleep", "60")
+    slurm.running("sleep", "600")
     slurm.lab.call("scancel", slurm_id(slurm))
     ended = slurm.ended()
     assert (ended.fault, ended.reason) == (Fault.OTHERS, "cancelled in Slurm by somebody else")
@@ -90,7 +90,7 @@ def test_a_job_cancelled_behind_our_back_is_not_tried_again(slurm: SlurmRig) -> 
 def test_a_job_that_slurm_does_not_start_in_time_is_taken_back(lab: SlurmLab) -> None:
     rig = SlurmRig(lab, Options(interval=0.2, patience=2.0))
     # A node that no other test here restarts slurmctld under: that may leave GPUs counted as used.
-    words = ["-w", "n4", "--gres=gpu:4", "--mem=100", "-o", "/dev/null", "--wrap", "sleep 60"]
+    words = ["-w", "n4", "--gres=gpu:4", "--mem=100", "-o", "/dev/null", "--wrap", "sleep 600"]
     lab.call("sbatch", *words)
     rig.true(lambda: rig.executor.used_by_others() != NOTHING)
     rig.start("true", allocation=allocation_of((Part(3, 0b1, 1000, 256),)))
@@ -221,7 +221,7 @@ def test_without_slurm_the_reason_is_one_sentence(
 
 
 def test_a_suspended_job_is_found_suspended(slurm: SlurmRig) -> None:
-    launch = slurm.running("sleep", "60")
+    launch = slurm.running("sleep", "600")
     slurm.executor.suspend(FIRST)
     slurm.wait(1.0)
     slurm.reopen()

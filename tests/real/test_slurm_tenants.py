@@ -45,7 +45,7 @@ def test_owners_take_their_nodes_back_and_others_own_them_later(
         until(lambda: all(state(number) == "running" for number in lent))
         owned = {each.name: each.lent for each in box.tenants().tenants}
         assert owned == {"vision": 8, "speech": 4}
-        own = box.submit(["sleep", "60"], gpus=8, cpus=2, tenant="vision")
+        own = box.submit(["sleep", "600"], gpus=8, cpus=2, tenant="vision")
         until(lambda: state(own) == "running")
         assert sorted(map(state, lent)) == ["running", "running", "waiting", "waiting"]
         stopped = [number for number in lent if state(number) == "waiting"]

@@ -40,8 +40,8 @@ def submit(served: Served, name: str, gpus: int, tenant: str, *command: str, **m
 
 
 def test_what_is_lent_is_shown_and_seen_to_go_back_to_its_owner(look, owned, tmp_path):
-    own = submit(owned, "whisper", 1, "speech", "sleep", "90")
-    held = submit(owned, "resnet", 1, "vision", "sleep", "90")
+    own = submit(owned, "whisper", 1, "speech", "sleep", "600")
+    held = submit(owned, "resnet", 1, "vision", "sleep", "600")
     borrowing = {"borrow": True, "resumable": True}
     lent = submit(owned, "probe", 5, "speech", "bash", "-c", UNWILLING, **borrowing)
     page = look(owned)
@@ -55,7 +55,7 @@ def test_what_is_lent_is_shown_and_seen_to_go_back_to_its_owner(look, owned, tmp
     page.get_by_role("cell", name="when wanted").first.wait_for()
     assert complaints(page) == []
     picture(page, "tenants", tmp_path)
-    wanted = submit(owned, "vit", 2, "vision", "sleep", "90")
+    wanted = submit(owned, "vit", 2, "vision", "sleep", "600")
     # Without a reload: on its way back first, then in use by its owner.
     vision.locator(".cell-gpu.returning").first.wait_for()
     vision.locator(".cell-gpu.used", has_text=str(wanted)).nth(1).wait_for()
@@ -64,7 +64,7 @@ def test_what_is_lent_is_shown_and_seen_to_go_back_to_its_owner(look, owned, tmp
 
 
 def test_the_cluster_map_says_whose_each_gpu_is(look, owned):
-    lent = submit(owned, "probe", 8, "speech", "sleep", "90", borrow=True, resumable=True)
+    lent = submit(owned, "probe", 8, "speech", "sleep", "600", borrow=True, resumable=True)
     page = look(owned)
     page.locator(".owner", has_text="vision · lent").wait_for()
     page.locator(".owner", has_text="speech").wait_for()
