@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -108,6 +110,24 @@ def test_a_job_keeps_a_folder_from_one_attempt_to_the_next(local: LocalRig) -> N
 
 def test_what_is_not_there_cannot_be_started_on(local: LocalRig) -> None:
     assert "2 GPUs" in local.run("true", allocation=small(devices=0b100)).reason
+
+
+@contextmanager
+def out_of_files() -> Iterator[None]:
+    """While no more files can be opened."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_a_job_that_cannot_be_looked_at_is_not_lost(local: LocalRig) -> None:
+    local.running("sleep", "600")
+    with out_of_files():
+        reports = local.executor.reports()
+    assert reports == []
 
 
 # ---- ending ---------------------------------------------------------------------------------

@@ -150,6 +150,16 @@ def test_two_submissions_of_an_attempt_run_it_once(slurm: SlurmRig) -> None:
     assert (slurm.directory / "ran").read_text() == "once\n"
 
 
+def test_a_submission_that_arrives_after_its_attempt_was_given_up_is_ended(
+    slurm: SlurmRig,
+) -> None:
+    """As when a controller dies while `sbatch` is under way, and the job is cancelled meanwhile."""
+    slurm.running("sleep", "600")
+    slurm.reopen()
+    assert slurm.executor.reports() == []
+    slurm.true(lambda: slurm.jobs()[-1]["JobState"] == "CANCELLED")
+
+
 def test_how_a_job_ended_is_known_when_slurm_has_forgotten_it(slurm: SlurmRig) -> None:
     launch = slurm.running("sh", "-c", "sleep 1; exit 7")
     slurm.executor.close()
@@ -205,10 +215,10 @@ def test_garbage_and_silence_are_waited_out(
     begun = time.monotonic()
     rig.executor.reports()
     rig.executor.stop(Attempt(99, 1), 1.0)
-    assert time.monotonic() - begun < 1.0, "nobody waits for Slurm"
+    assert time.monotonic() - begun < 2.0, "nobody waits for Slurm"
     command.unlink()
     assert rig.ended() == Ended(FIRST, 8)
-    assert rig.executor.trouble == ""
+    rig.true(lambda: not rig.executor.trouble)
     rig.close()
 
 
@@ -223,7 +233,7 @@ def test_without_slurm_the_reason_is_one_sentence(
 def test_a_suspended_job_is_found_suspended(slurm: SlurmRig) -> None:
     launch = slurm.running("sleep", "600")
     slurm.executor.suspend(FIRST)
-    slurm.wait(1.0)
+    slurm.true(lambda: slurm.jobs()[-1]["JobState"] == "STOPPED")
     slurm.reopen()
     assert slurm.executor.adopt(launch)
     kinds = [type(each).__name__ for each in collect(slurm, lambda found: len(found) > 1)]

@@ -292,7 +292,13 @@ def _spawn(folder: Folder) -> Identity:
         setsigmask=(),
         setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE),
     )
-    shim = identify(pid)
+    try:
+        shim = identify(pid)
+    except OSError:
+        # Nobody could follow it.
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
     # Until we ask about its end, a child of ours keeps its number.
     assert shim is not None
     return shim

@@ -12,6 +12,7 @@ and replaces must not be up to them. Paths are made of numbers alone.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -100,6 +101,14 @@ class Folder:
             if shim := _claimant(claim):
                 return shim
         return None
+
+    def unbegun(self) -> bool:
+        """Was the command certainly not started? A shim writes down that it will before it does."""
+        try:
+            self.state.stat()
+        except OSError as error:
+            return error.errno == errno.ENOENT and self.path.is_dir()
+        return False
 
     def next_claim(self) -> str:
         """What the next shim has to take before it may begin."""
