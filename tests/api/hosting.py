@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import os
 import pwd
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -66,6 +67,11 @@ def until(fact: Callable[[], Any], what: str = "it") -> Any:
 def told_by(file: Path) -> str:
     """A line of shell that waits until the test makes a file: for as long as it takes."""
     return f"until [ -e '{file}' ]; do sleep 0.02; done"
+
+
+def slow_at_first(words: Sequence[str]) -> str:
+    """A line of shell: a loop whose steps take long in its first attempt, to be stopped in time."""
+    return f"exec {shlex.join(words)} $([ $DOVETAIL_ATTEMPT = 1 ] && echo 0.25 || echo 0)"
 
 
 def of_tenants(kind: str = "cells") -> Parts:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hosting import PATIENCE, Hosted, of_tenants, told_by, until
+from hosting import PATIENCE, Hosted, of_tenants, slow_at_first, told_by, until
 
 from dovetail.live import Box
 from dovetail.model.errors import UserError
@@ -33,7 +33,8 @@ def tenant(box: Box, name: str) -> Tenant:
 
 def test_lent_hardware_goes_back_and_the_work_goes_on(shared: Hosted) -> None:
     with shared.box() as box, shared.remote("user", "bob") as bob:
-        command = [sys.executable, str(TRAIN), "--steps", "80"]
+        words = [sys.executable, str(TRAIN), "--steps", "80", "--seconds"]
+        command = ["sh", "-c", slow_at_first(words)]
         lent = bob.submit(command, gpus=4, cpus=1, borrow=True, resumable=True, name="fit")
         until(lambda: (told := bob.show(lent).job.progress) and told.steps >= 10, "progress")
         assert (tenant(box, "vision").lent, tenant(box, "speech").borrowed) == (2, 4)
