@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import requests
-from hosting import Hosted
+from hosting import PATIENCE, Hosted
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 
@@ -81,7 +81,9 @@ def test_every_request_gets_a_proper_answer(
             @settings(max_examples=examples, suppress_health_check=list(HealthCheck))
             @given(case=operation.as_strategy(generation_mode=GenerationMode(mode)))
             def answers(case: Any) -> None:
-                said = case.call(base_url=shared.url, session=session, headers=headers)
+                said = case.call(
+                    base_url=shared.url, session=session, headers=headers, timeout=PATIENCE
+                )
                 case.validate_response(said, checks=checks())
                 assert "Traceback" not in said.text
                 if not role:
