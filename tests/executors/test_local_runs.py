@@ -16,6 +16,7 @@ import pytest
 from executor_contract import Does, small, steps, until
 from local_rig import COUNT, INSIST, PYTHON, LocalRig, local_rig
 
+from dovetail.executors.local.folders import folder_of
 from dovetail.executors.local.processes import alive, identify, runs
 from dovetail.executors.local.progress import CHUNK, Listener
 from dovetail.executors.protocol import Advanced, Attempt, Ended, Saved
@@ -198,6 +199,17 @@ def test_a_job_runs_as_its_owner_and_may_write_where_it_reports(open_to_all: Loc
     assert (job.stat().st_uid, job.stat().st_mode & 0o777) == (65534, 0o700)
     assert (job / "progress").stat().st_uid == log.stat().st_uid == 65534
     assert (rig.folder() / "launch.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(not ROOT, reason="only root can run jobs as others")
+def test_what_was_made_in_part_becomes_its_owners(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, FIRST)
+    folder.job.mkdir(parents=True)
+    (folder.path / "log").touch()
+    folder.make(NOBODY)
+    folder.make_log(NOBODY)
+    made = (folder.job, folder.kept, folder.path / "log")
+    assert [path.stat().st_uid for path in made] == [65534] * 3
 
 
 @pytest.mark.skipif(not ROOT, reason="only root can run jobs as others")

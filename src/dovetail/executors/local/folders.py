@@ -80,8 +80,8 @@ class Folder:
                 os.chown(folder, *owner)
 
     def make_log(self, owner: tuple[int, int] | None) -> None:
-        """An empty log that its owner may write, in a folder where they may make no files."""
-        os.close(os.open(self.path / "log", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        """A log that its owner may write, in a folder where they may make no files."""
+        os.close(os.open(self.path / "log", os.O_WRONLY | os.O_CREAT, 0o600))
         if owner is not None and os.geteuid() == 0:
             os.chown(self.path / "log", *owner)
 

@@ -124,10 +124,9 @@ class Worker(Thread):
             return
         try:
             batch.check(launch, self._site)
-            # Either may be there: a start that was cut short is made again.
+            # Either may be there, or half of it: a start that was cut short is made again.
             run.folder.make(launch.owner)
-            with suppress(FileExistsError):
-                run.folder.make_log(launch.owner)
+            run.folder.make_log(launch.owner)
         except (OSError, UserError) as error:
             self._refuse(run, error)
         else:
