@@ -32,6 +32,7 @@ from dovetail.controller.loop import Settings
 from dovetail.controller.opening import Engine, Opening, local, opened
 from dovetail.controller.parts import Parts
 from dovetail.live import Box, connect
+from dovetail.live.connection import KEPT
 from dovetail.tenancy.contracts import contracts_in
 from dovetail.tenancy.kinds import Tenants
 
@@ -177,7 +178,11 @@ class Hosted:
         if token is not None:
             headers = {"Authorization": f"Bearer {token}", **headers}
         return httpx.Client(
-            base_url=f"{self.url}/v1", headers=headers, timeout=PATIENCE, trust_env=False
+            base_url=f"{self.url}/v1",
+            headers=headers,
+            timeout=PATIENCE,
+            limits=httpx.Limits(keepalive_expiry=KEPT),
+            trust_env=False,
         )
 
 

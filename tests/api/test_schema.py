@@ -76,6 +76,8 @@ def test_every_request_gets_a_proper_answer(
     headers = {"Authorization": f"Bearer {shared.token(role)}"} if role else {}
     with requests.Session() as session:
         session.trust_env = False
+        # Making a request up may take so long that the controller hangs up.
+        session.headers["Connection"] = "close"
         for operation in operations(shared):
 
             @settings(max_examples=examples, suppress_health_check=list(HealthCheck))

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from hosting import Hosted, told_by, until
 
-from dovetail.live import ENDED, Box, connect
+from dovetail.live import ENDED, Box, connect, connection
+from dovetail.live.connection import Connection
+from dovetail.live.finding import Address
 from dovetail.model.errors import UserError
 
 
@@ -341,6 +346,37 @@ def test_no_controller_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("DOVETAIL_DATA_DIR", str(tmp_path))
     with pytest.raises(UserError, match="no controller runs here"):
         connect()
+
+
+class Curt(BaseHTTPRequestHandler):
+    """Answers one question a line, and hangs up when it is asked another."""
+
+    protocol_version = "HTTP/1.1"
+    asked = 0
+
+    def do_GET(self) -> None:
+        self.asked += 1
+        if self.asked == 1:
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+        else:
+            self.close_connection = True
+
+    def log_message(self, *said: object) -> None:
+        pass
+
+
+def test_a_line_that_was_silent_for_long_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "KEPT", 0.05)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Curt) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        with Connection(Address(url=f"http://127.0.0.1:{server.server_port}", token="t")) as line:
+            for _ in range(2):
+                assert line.get("about") == {}
+                time.sleep(0.1)
+        server.shutdown()
 
 
 def test_a_deep_data_folder_is_no_obstacle(tmp_path: Path) -> None:
