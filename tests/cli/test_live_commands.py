@@ -154,8 +154,7 @@ def test_queue_show_why_nodes_history_usage_fit_eighty_columns(dovetail: Dovetai
 
 def test_members_of_an_array_that_run_are_one_line_with_their_nodes(dovetail: Dovetail) -> None:
     dovetail("submit", "--gpus", 1, "--array", 2, "--", "sleep", 600)
-    until(lambda: ": 2 jobs" in dovetail("queue").out)
-    assert "1 (×2)" in dovetail("queue").out
+    until(lambda: all(text in dovetail("queue").out for text in (": 2 jobs", "1 (×2)")))
     dovetail("cancel", 1)
 
 

@@ -130,7 +130,9 @@ def test_numbers_are_borrowed_and_reclaimed(tmp_path: Path) -> None:
 
 def test_what_if_others_owned_the_gpus(shared: Hosted) -> None:
     with shared.box() as box, shared.remote("user", "bob") as bob:
-        jobs = [box.submit(["sleep", "0.3"], gpus=2, tenant="vision") for _ in range(2)]
+        task = {"command": ["sleep", "0.3"], "gpus": 2, "tenant": "vision"}
+        # At one moment, so that the second waits on any machine.
+        jobs = [number for each in box.submit_all([task] * 2) for number in each.jobs]
         jobs.append(bob.submit(["sleep", "0.3"], gpus=2))
         for job in jobs:
             box.wait(job)

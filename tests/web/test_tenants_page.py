@@ -35,7 +35,8 @@ def owned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def submit(served: Served, name: str, gpus: int, tenant: str, *command: str, **more: Any) -> int:
-    return served.box.submit(command, name=name, gpus=gpus, tenant=tenant, cpus=0.1, **more)
+    little = {"cpus": 0.1, "memory": "64M"}
+    return served.box.submit(command, name=name, gpus=gpus, tenant=tenant, **little, **more)
 
 
 def test_what_is_lent_is_shown_and_seen_to_go_back_to_its_owner(look, owned, tmp_path):
