@@ -213,10 +213,7 @@ class AsGoodAsPrivate(RuleBasedStateMachine):
     def a_gang_comes(self, tenant: str, priority: int, sizes: dict[int, int]) -> None:
         self.number += 1
         gang = Gang(f"g{self.number}", tenant, priority, sizes, lazy=False)
-        started = self.start(self.shared, gang)
-        if priority >= 0:
-            assert started == self.start(self.alone[tenant], gang), f"{gang} fares differently"
-        if started:
+        if self.start([self.shared, *([self.alone[tenant]] if priority >= 0 else [])], gang):
             members = [f"{gang.name}-{n}" for n in range(sum(sizes.values()))]
             self.running[gang.name] = (gang, members)
 
@@ -225,23 +222,27 @@ class AsGoodAsPrivate(RuleBasedStateMachine):
     def a_gang_ends(self, choice: int) -> None:
         self.end(list(self.running)[choice % len(self.running)])
 
-    def start(self, cells: Cells, gang: Gang) -> bool:
-        """Put the whole gang there, whoever must go for it; False: it waits."""
-        count = 0
-        for size, number in sorted(gang.sizes.items()):
-            for _ in range(number):
-                type(self).steps += 1
-                member = f"{gang.name}-{count}"
-                answer = cells.apply(Ask(member, gang, size))
-                if isinstance(answer, Preempt):
-                    for name in {victim.split("-")[0] for victim in answer.victims}:
-                        self.end(name)
-                    answer = cells.apply(Ask(member, gang, size))
-                if isinstance(answer, Wait):
-                    return False
-                assert isinstance(answer, Go)
-                cells.apply(Sit(member, gang, size, answer.row, answer.placed))
-                count += 1
+    def start(self, everywhere: list[Cells], gang: Gang) -> bool:
+        """Put the whole gang there, whoever must go for it; False: it waits.
+
+        Side by side: which of equal machines comes first is a matter of what was asked before.
+        """
+        asked = [size for size, number in sorted(gang.sizes.items()) for _ in range(number)]
+        for count, size in enumerate(asked):
+            type(self).steps += len(everywhere)
+            ask = Ask(f"{gang.name}-{count}", gang, size)
+            answers = [cells.apply(ask) for cells in everywhere]
+            victims = [each for answer in answers for each in getattr(answer, "victims", ())]
+            for name in sorted({victim.split("-")[0] for victim in victims}):
+                self.end(name)
+            for place, cells in enumerate(everywhere):
+                if isinstance(answers[place], Preempt):
+                    answers[place] = cells.apply(ask)
+            if all(isinstance(answer, Wait) for answer in answers):
+                return False
+            for cells, answer in zip(everywhere, answers, strict=True):
+                assert isinstance(answer, Go), f"{gang} fares differently"
+                cells.apply(Sit(ask.member, gang, size, answer.row, answer.placed))
         return True
 
     def end(self, name: str) -> None:
