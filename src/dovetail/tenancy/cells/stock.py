@@ -158,9 +158,11 @@ class Stock:
             cell = above
 
     def promise(self, root: Virtual, leaf: Physical) -> None:
-        """This hardware is about to be bound to that cell: neither is free for anything else."""
-        if root.twin is None:
-            self.promised[root] = next(c for c in ancestors(leaf) if c.level == root.level)
+        """This hardware is about to be bound to that cell: neither is free for anything else.
+
+        Also where it is bound already: whoever has it may give way first.
+        """
+        self.promised[root] = next(c for c in ancestors(leaf) if c.level == root.level)
 
     def _unpromised(
         self, cells: list[Physical], roots: list[Virtual]
