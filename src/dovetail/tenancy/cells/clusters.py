@@ -101,8 +101,11 @@ class VirtualClusters:
         return self._views[domain]
 
     def apart(self, domain: int) -> bool:
-        """Cells are as good as private clusters; what is lent is what owners leave."""
-        return domain != self._lent
+        """Cells are as good as private clusters while there is healthy hardware for all of them.
+
+        What is lent is what owners leave.
+        """
+        return domain != self._lent and all(s.suffices() for s in self.cells.stocks.values())
 
     # ---- binding -----------------------------------------------------------------------------
 
