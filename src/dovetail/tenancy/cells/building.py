@@ -76,6 +76,7 @@ def _grow(
     """One physical cell with its children; `index` is its number where no name is stated."""
     own = spec.address or str(index)
     cell = Physical(chain, level, f"{above}/{own}" if above else own, spec.pinned)
+    cell.number = len(forest.physical[chain.name][level])
     forest.physical[chain.name][level].append(cell)
     if spec.pinned:
         if spec.pinned in forest.pinned:
