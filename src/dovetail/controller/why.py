@@ -13,6 +13,7 @@ from dovetail.controller.explaining import poorest
 from dovetail.controller.forecast import believed
 from dovetail.controller.loop import Controller
 from dovetail.controller.parts import Parts, composer
+from dovetail.controller.present import alone, whole
 from dovetail.core.books import RECLAIMED
 from dovetail.core.scheduler import Scheduler
 from dovetail.model.cluster import Cluster
@@ -56,12 +57,14 @@ def why(controller: Controller, number: int, parts: Parts) -> tuple[Why, Trials 
     if not waits:
         return answer, None
     ordering = policy(parts.policy).ordering()
+    home, cluster = controller.scheduler.jobs[number].home, controller.scheduler.cluster
     trials = Trials(
-        controller.scheduler.image(),
-        controller.make,
+        whole(controller),
         controller.time.now(),
         believed(controller, {}),
-        controller.wake_at,
+        alone(controller.scheduler, controller.parts, [home]).get(home),
+        tuple(pool.type for pool in cluster.pools),
+        packed=not cluster.idle,
         lends=controller.scheduler.tenancy.lends,
         reserves=ordering.backfill != "none" or ordering.patience is not None,
         unlimited=_without_quotas(controller, parts),

@@ -158,7 +158,7 @@ class Tenancy(Protocol):
         """
 
     def apart(self, domain: int) -> bool:
-        """Is what its jobs get, with all hardware well, the same whatever others do?"""
+        """Is what its jobs get the same whatever others of ours do, with the hardware there is?"""
 
     @property
     def touched(self) -> set[int]:

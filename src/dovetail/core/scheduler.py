@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dovetail.core import awaiting, storing
@@ -153,6 +153,10 @@ class Scheduler(Noting):
     def image(self) -> dict[str, Any]:
         """The same for forks in this process, made quickly; `restore` takes it as well."""
         return storing.image(self)
+
+    def images_of(self, domains: Iterable[int]) -> dict[int, dict[str, Any]]:
+        """Of single domains, each for a scheduler that has its view as the cluster."""
+        return storing.images_of(self, domains)
 
     def restore(self, state: dict[str, Any], anew: bool = False) -> None:
         """Continue from a snapshot; the scheduler must be new.

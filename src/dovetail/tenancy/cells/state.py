@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 from dovetail.model.errors import UserError
@@ -49,6 +50,8 @@ from dovetail.tenancy.cells.stock import Stock
 
 ONE = {1: 1}
 """The sizes of a gang that is one device."""
+MANY = 65536
+"""Devices whose gangs are remembered."""
 
 
 class Cells:
@@ -311,10 +314,16 @@ class Cells:
 def single(leaf: Physical, mine: Virtual | None) -> Group:
     """Who uses one device: its owner, or somebody it is lent to."""
     if mine is None:
-        gang = Gang(f"lent {leaf.address}", "", OPPORTUNISTIC, ONE)
+        gang = _alone(f"lent {leaf.address}", "", OPPORTUNISTIC)
         return Group(gang, GroupState.ALLOCATED, {1: [[leaf]]}, None)
-    gang = Gang(f"{mine.tenant}: {mine.address}", mine.tenant, LOWEST, ONE)
+    gang = _alone(f"{mine.tenant}: {mine.address}", mine.tenant, LOWEST)
     return Group(gang, GroupState.ALLOCATED, {1: [[leaf]]}, {1: [[mine]]})
+
+
+@lru_cache(MANY)
+def _alone(name: str, tenant: str, priority: int) -> Gang:
+    """A gang of one device: the same again whenever that is taken, here and in forks."""
+    return Gang(name, tenant, priority, ONE)
 
 
 _HANDLERS: dict[type, Callable[[Cells, Any], Answer]] = {

@@ -281,6 +281,18 @@ class Stock:
             spare[level] = len(free[level]) - owed[level] + spare[level + 1] * fanout
         return spare
 
+    def suffices(self) -> bool:
+        """Is there healthy hardware for everything that tenants own, whoever uses theirs?"""
+        tops = [cell for cell in self.full[self.chain.top] if cell.healthy]
+        if len(tops) == len(self.full[self.chain.top]):
+            return True
+        owned = [sum(cell.pinned != "" for cell in cells) for cells in self.full]
+        for owner in self.owners.values():
+            owned = [more + len(roots) for more, roots in zip(owned, owner.roots, strict=True)]
+        free: Levels = [[] for _ in self.full]
+        free[self.chain.top] = tops
+        return min(self.splittable(free, owned)) >= 0
+
     def validate(self) -> None:
         """Check the free list against the cells, and safety while all hardware is healthy."""
         for level in range(1, self.chain.top + 1):
