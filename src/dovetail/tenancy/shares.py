@@ -26,7 +26,7 @@ from dovetail.model.tenants import Overview
 from dovetail.tenancy.contracts import LENT
 from dovetail.tenancy.limited import Limited
 from dovetail.tenancy.paths import listed
-from dovetail.tenancy.standing import Number, Taken, overview, worded
+from dovetail.tenancy.standing import Number, Taken, beyond, overview, worded
 from dovetail.tenancy.taking_over import first_in
 
 HALF_LIFE = 7 * 86400.0
@@ -313,7 +313,9 @@ class Shares:
         return ()
 
     def explain(self, job: Job, reason: Reason) -> Reason:
-        """Whose number is used up."""
+        """Whose number is used up; or that it runs on what is borrowed."""
+        if job.allocation is not None:
+            return beyond(reason, job) if self._held[job.id].borrowed else reason
         name, asked = self.domains[job.home], job.spec.request.milli_gpus
         others = [n for n, held in self._held.items() if held.domain != job.home]
         return worded(reason, name, asked, max(self.left(job.home), 0), job.spec.resumable, others)
