@@ -79,3 +79,26 @@ def test_who_runs_on_as_if_lent_and_cannot_resume_is_told_that_it_would_lose_its
         assert "robots" in told.loan
         box.apply_tenants(OWNERS)
         assert box.why(kept).loan == ""
+
+
+@pytest.mark.parametrize("shared", ["cells"], indirect=True)
+def test_the_terminal_tells_all_that_is_known_of_tenants(
+    shared: Hosted, dovetail: Callable[..., Any]
+) -> None:
+    with shared.box() as box, shared.remote("user", "bob") as bob:
+        number = bob.submit(["sleep", "600"], gpus=3, borrow=True, resumable=True, name="a" * 40)
+        until(lambda: box.show(number).job.state == "running")
+        told = box.tenants()
+    shown = dovetail("nodes", "--tenants", "--data-dir", shared.folder).out
+    lines = [line.split() for line in shown.splitlines()]
+    for each in told.tenants:
+        amounts = (each.gpus, each.used, each.idle, each.lent, each.bad, each.borrowed)
+        counts = (each.running, each.borrowing, each.waiting)
+        assert [each.name, *(f"{amount:g}" for amount in (*amounts, *counts))] in lines
+    assert ["vision", "group", "vision"] in lines and ["speech", "bob"] in lines
+    for loan in told.loans:
+        row = next(
+            line for line in lines if line[:2] == ["job", str(number)] and loan.lender in line
+        )
+        assert row[3:5] == [loan.user, loan.borrower]
+    assert all(len(line) <= 80 for line in shown.splitlines())

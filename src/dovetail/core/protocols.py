@@ -112,6 +112,8 @@ class Bound(NamedTuple):
 
     allocation: Allocation
     victims: tuple[int, ...] = ()
+    #: where it is in the view; None: where it was asked for
+    virtual: Allocation | None = None
 
 
 class Held(NamedTuple):

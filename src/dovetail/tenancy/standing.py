@@ -24,6 +24,8 @@ class Taken:
     domain: int
     allocation: Allocation
     borrowed: bool
+    #: it keeps its work when it is stopped
+    resumable: bool = True
 
 
 @dataclass(frozen=True)
