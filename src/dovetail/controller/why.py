@@ -11,6 +11,7 @@ from dovetail.answers.counterfactual import Trials
 from dovetail.controller import reading, records, schema
 from dovetail.controller.explaining import poorest
 from dovetail.controller.forecast import believed
+from dovetail.controller.loans import loan
 from dovetail.controller.loop import Controller
 from dovetail.controller.parts import Parts, composer
 from dovetail.controller.present import alone, whole
@@ -52,6 +53,7 @@ def why(controller: Controller, number: int, parts: Parts) -> tuple[Why, Trials 
         seen.unblock,
         _blame(controller, seen.blockers, reason.cause if reason is not None else ""),
         stopped=_stopped(controller, seen) if seen.attempts else "",
+        loan=loan(controller, number),
         grant=_grant(controller, job, parts) if job is not None else "",
     )
     if not waits:

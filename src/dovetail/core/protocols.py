@@ -112,6 +112,8 @@ class Bound(NamedTuple):
 
     allocation: Allocation
     victims: tuple[int, ...] = ()
+    #: where it is in the view; None: where it was asked for
+    virtual: Allocation | None = None
 
 
 class Held(NamedTuple):
@@ -200,7 +202,7 @@ class Tenancy(Protocol):
         """A physical node takes work again."""
 
     def explain(self, job: Job, reason: Reason) -> Reason:
-        """A planner's reason in the words of who owns what."""
+        """A planner's reason in the words of who owns what; or whose it is that a job runs on."""
 
     def overview(self) -> Overview:
         """What each tenant owns, and who is on it; for people, not for decisions."""

@@ -129,7 +129,7 @@ class Scheduler(Noting):
     # ---- asking ------------------------------------------------------------------------------
 
     def explain(self, job: int) -> Reason:
-        """Why a job is not running: the one binding cause."""
+        """Why a job is not running, the one binding cause; or on whose devices it does."""
         found = self.jobs.get(job)
         if found is None:
             return Reason("unknown", f"no job {job} is waiting or running")
@@ -144,7 +144,8 @@ class Scheduler(Noting):
             return self.tenancy.explain(found, reason)
         if found.awaits:
             return awaiting.explain(self, found)
-        return Reason(str(found.status), f"it is {found.status}")
+        reason = Reason(str(found.status), f"it is {found.status}")
+        return self.tenancy.explain(found, reason) if found.allocation is not None else reason
 
     def snapshot(self) -> dict[str, Any]:
         """Everything needed to continue identically, as plain values."""

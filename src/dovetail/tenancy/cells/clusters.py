@@ -307,7 +307,9 @@ class VirtualClusters:
         self._lend(job, physical)
 
     def explain(self, job: Job, reason: Reason) -> Reason:
-        """Whose cells are full, and with whom."""
+        """Whose cells are full, and with whom; or that it runs on what is lent to it."""
+        if job.allocation is not None:
+            return reasons.of_running(reason, job.allocation) if job.home == self._lent else reason
         if job.home != self._lent:
             return reasons.of_owner(reason, self.domains[job.home], self.cells.bad_nodes)
         owners = {number for number, held in self._held.items() if held.domain != self._lent}
