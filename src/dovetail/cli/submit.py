@@ -114,7 +114,8 @@ def submit(
             print_json(receipt)
         _tell(receipt, as_json or wait)
         if wait:
-            _wait(found, receipt, as_json)
+            with _going_on(receipt):
+                _wait(found, receipt, as_json)
 
 
 def _task(
@@ -176,6 +177,18 @@ def _tell(receipt: Receipt, quiet: bool) -> None:
         typer.echo(receipt.array if receipt.array is not None else receipt.jobs[0])
         if receipt.array is not None:
             typer.echo(f"an array of {len(receipt.jobs)} jobs", err=True)
+
+
+@contextmanager
+def _going_on(receipt: Receipt) -> Iterator[None]:
+    """Who does not want to wait any longer is told that the job does not mind."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        number = receipt.jobs[0] if receipt.array is None else receipt.array
+        said = f"job {number} goes on; dovetail cancel {number} ends it"
+        typer.echo(said, err=True)
+        raise
 
 
 def _wait(found: Box, receipt: Receipt, quiet: bool) -> None:

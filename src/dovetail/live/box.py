@@ -257,6 +257,8 @@ def _task(what: Sequence[str] | Mapping[str, Any] | Path, fields: Mapping[str, A
 
 
 def _path(job: Reference) -> str:
+    if not str(job):
+        raise UserError("say which job: 12, or 12.3 for a member of array 12")
     return f"/jobs/{quote(str(job), safe='')}"
 
 

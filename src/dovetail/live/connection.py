@@ -15,6 +15,7 @@ from dovetail.model.errors import UserError
 
 VERSION = "v1"
 PATIENCE = 60.0
+SCHEMES = ("http", "https")
 HERE = ("localhost", "127.0.0.1", "::1")
 
 
@@ -50,6 +51,8 @@ class Connection(Closing):
 
     def __init__(self, address: Address) -> None:
         self.address = address
+        if address.url is not None and urlsplit(address.url).scheme not in SCHEMES:
+            raise UserError(f"{address}: write an address like https://box:8443")
         self._folder: int | None = None
         headers = {"Authorization": f"Bearer {_sendable(address)}"} if address.token else {}
         transport = None
