@@ -23,8 +23,8 @@ function help({ change, starts_in: soon, sooner, stops }) {
     stops.length ? h("span", { class: "quiet", text: `; ${count(stops.length)} would be stopped for it` }) : null);
 }
 
-function blamed({ job, name, owner, state, gpus, share }) {
-  return h("div", {}, h("a", { href: `#/jobs/${job}`, text: `${job} ${name}` }), person(owner),
+function blamed({ job, label, name, owner, state, gpus, share }) {
+  return h("div", {}, h("a", { href: `#/jobs/${job}`, text: `${label} ${name}` }), person(owner),
     h("span", { class: "quiet", text: `${state}, ${number(gpus)} GPU${gpus === 1 ? "" : "s"}` }),
     h("span", { class: "bar", role: "img", "aria-label": percent(share, 1) }, h("i", { class: "used", style: { width: `${100 * share}%` } })));
 }
