@@ -104,8 +104,8 @@ def submit(
     given = {key: value for key, value in fields.items() if value is not None}
     task = _task(command or [], file, given, _pairs(env, "--env") or {})
     with box(data_dir) as found, _as_options(given):
-        if found.address.folder is not None:
-            _look(task)
+        if found.address.folder is not None and (note := looked(task)):
+            typer.echo(f"note: {note}", err=True)
         if dry_run:
             _preview(found, task, as_json)
             return
@@ -145,16 +145,17 @@ def _as_options(given: Collection[str]) -> Iterator[None]:
         raise UserError(f"--{OPTIONS.get(name, name).replace('_', '-')}: {said}") from None
 
 
-def _look(task: dict[str, Any]) -> None:
-    """What can be seen to be wrong from here, before the job has waited for its turn."""
+def looked(task: dict[str, Any]) -> str:
+    """What can be seen to be wrong from here, before the job has waited for its turn: a note."""
     from shutil import which  # noqa: PLC0415
 
     directory, program = Path(task["directory"]), str(task["command"][0])
     if not directory.is_dir():
         raise UserError(f"{printable(str(directory))}: there is no such folder to run in")
     there = directory / program if "/" in program else program
-    if which(there, path=task["environment"].get("PATH")) is None:
-        typer.echo(f"note: {printable(program)} is no command here, so far", err=True)
+    if which(there, path=task["environment"].get("PATH")) is not None:
+        return ""
+    return f"{printable(program)} is no command here, so far"
 
 
 def _preview(found: Box, task: dict[str, Any], as_json: bool) -> None:
