@@ -46,6 +46,7 @@ def why(controller: Controller, number: int, parts: Parts) -> tuple[Why, Trials 
     waits = job is not None and job.status is Status.WAITING and not job.withheld
     answer = Why(
         number,
+        seen.label,
         seen.name,
         seen.state,
         reason.cause if reason is not None and (waits or seen.blockers) else seen.state,
@@ -84,10 +85,19 @@ def _blame(controller: Controller, blockers: tuple[int, ...], cause: str) -> tup
     """Shares by what those in front hold or want of what is missing."""
     known = controller.scheduler.jobs
     jobs = [known[each] for each in blockers if each in known]
+    seen = {each.id: each.label for each in reading.described(controller, blockers)}
     weights = [_weight(job, cause, controller.scheduler.cluster) for job in jobs]
     total = sum(weights)
     return tuple(
-        Blame(job.id, job.spec.name, job.spec.user, str(job.status), _gpus(job), weight / total)
+        Blame(
+            job.id,
+            job.spec.name,
+            job.spec.user,
+            str(job.status),
+            _gpus(job),
+            weight / total,
+            seen[job.id],
+        )
         for job, weight in zip(jobs, weights, strict=True)
     )
 

@@ -17,6 +17,8 @@ class Blame:
     gpus: float
     #: 0 to 1; all of them together are 1
     share: float
+    #: its number as lists have it: `7`, or `12.3` for a member of an array
+    label: str
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Why:
     """The answer to `why`."""
 
     job: int
+    #: its number as lists have it: `7`, or `12.3` for a member of an array
+    label: str
     name: str
     state: str
     #: one word for the binding cause, and one sentence
