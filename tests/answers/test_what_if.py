@@ -118,7 +118,7 @@ def test_a_page_is_written_where_it_can_be(
     assert "fifo on 120 GPUs" in file.read_text()
     assert dovetail(*of_trace, "--html", "-").out.startswith("<!doctype html>")
     refused = dovetail(*of_trace, "--html", tmp_path / "no" / "page.html")
-    assert (refused.code, refused.out) == (2, "") and "Cannot write" in refused.err
+    assert (refused.code, refused.out) == (2, "") and "cannot be written" in refused.err
     box.submit(["sleep", "0.2"], gpus=4, name="first")
     box.submit(["sleep", "0.2"], gpus=4, name="second")
     until(lambda: box.show(2).job.state == "done")

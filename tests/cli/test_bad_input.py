@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -193,7 +195,8 @@ COMMANDS = [
     (("trace", "inspect", "cut.csv.gz"), "is cut short"),
     (("trace", "convert", "good.csv", "gone/x.csv"), "no directory"),
     (("trace", "generate", "nothing", "x.csv"), "unknown kind"),
-    (("policies", "--json", "gone/x.json"), "folder does not exist"),
+    (("policies", "--json", "gone/x.json"), "gone/x.json: cannot be written (its folder does not"),
+    (("policies", "--json", "."), "cannot be written (it is a folder)"),
 ]
 
 
@@ -251,3 +254,36 @@ def test_a_command_without_a_command_shows_help(
     answer = dovetail(*command)
     assert "Usage" in answer.out + answer.err
     assert "dovetail: \n" not in answer.err
+
+
+def test_a_disk_that_is_full_is_one_sentence() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "dovetail", "--version"],
+            stdout=full,
+            check=False,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    said = "dovetail: the output cannot be written (No space left on device)\n"
+    assert (done.returncode, done.stderr) == (2, said)
+
+
+class Interrupted:
+    """What is still being loaded when somebody presses Ctrl-C."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_says_nothing_even_while_commands_are_loaded(
+    dovetail: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "dovetail.cli.app", Interrupted())
+    assert dovetail("policies") == (130, "", "")
+
+
+def test_the_version_is_told(dovetail: Callable[..., Any]) -> None:
+    from dovetail import __version__
+
+    assert dovetail("--version") == (0, f"dovetail {__version__}\n", "")

@@ -243,6 +243,8 @@ def test_tokens_by_command(
 
 
 MISTAKES: list[tuple[tuple[object, ...], str]] = [
+    (("show", ""), "say which job: 12, or 12.3"),
+    (("queue", "--state", "runing"), "no job is ever 'runing'; write one of waiting"),
     (("submit",), "give a command after --, or a task file"),
     (("submit", "--gpus", 99, "--", "true"), "job 1 was rejected: it "),
     (("submit", "--gpus", 99, "--array", 3, "--", "true"), "was rejected: it "),

@@ -74,7 +74,9 @@ def test_an_assistant_can_ask_all_there_is_to_know(host: Hosted, box: Box) -> No
         tenants = await ask(client, "tenants")
         assert [(each["name"], each["lent"]) for each in tenants["tenants"]] == [("lab", 4)]
         assert [loan["job"] for loan in tenants["loans"]] == [2]
-        assert "no job 99" in await refusal(client, "why", job="99")
+        assert "no job 99" in await refusal(client, "why", job=99)
+        assert "say which job" in await refusal(client, "why", job="")
+        assert "no job is ever 'lost'" in await refusal(client, "queue", state="lost")
 
     talk(host, session)
 
@@ -87,6 +89,9 @@ def test_it_submits_only_what_was_previewed(host: Hosted, box: Box, tmp_path: Pa
         assert preview["submitted"] is False
         assert "would start now" in preview["preview"]
         assert box.queue() == box.history() == []
+        assert "no such folder" in await refusal(client, "submit", **{**job, "directory": "/no"})
+        absent = await ask(client, "submit", **{**job, "command": ["pyhton"]})
+        assert absent["note"] == "pyhton is no command here, so far"
         token = preview["confirm"]
         other = {**job, "command": ["touch", "other"]}
         for wrong, given in ((token, other), ("yes", job), ("0" * 16, job)):

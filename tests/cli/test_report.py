@@ -63,4 +63,4 @@ def test_a_controller_without_a_past_has_a_page_too(dovetail: Callable[..., Any]
 def test_where_it_cannot_be_written_is_said_first(dovetail: Callable[..., Any]) -> None:
     answer = dovetail("report", "--out", "no/such/folder.html")
     assert answer.code == 2
-    assert "Cannot write" in answer.err
+    assert "cannot be written" in answer.err

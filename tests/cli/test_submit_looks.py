@@ -1,12 +1,14 @@
-"""What `dovetail submit` sees to be wrong from where it is typed."""
+"""What `dovetail submit` sees to be wrong from where it is typed, and says when it is left."""
 
 from __future__ import annotations
 
+import signal
+import subprocess
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hosting import Hosted
+from hosting import PATIENCE, Hosted, command, surroundings
 
 Dovetail = Callable[..., Any]
 
@@ -29,3 +31,19 @@ def test_what_looks_wrong_is_told_before_a_job_has_waited(
     )
     assert dovetail("cancel", 1).code == 0
     assert dovetail("why", 1).out == "job 1 (night) is cancelled.\n"
+
+
+def test_a_job_goes_on_when_nobody_waits_for_it_any_more(host: Hosted) -> None:
+    with subprocess.Popen(
+        command("submit", "--wait", "--", "sleep", 60),
+        env=surroundings(host.folder),
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as waiting:
+        assert waiting.stderr is not None
+        assert waiting.stderr.readline() == "job 1\n"
+        waiting.send_signal(signal.SIGINT)
+        assert waiting.stderr.read() == "job 1 goes on; dovetail cancel 1 ends it\n"
+        assert waiting.wait(PATIENCE) == 130
+    with host.box() as box:
+        assert box.show(1).job.ended is None

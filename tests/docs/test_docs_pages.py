@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from doc_support import (
     BLOCK,
-    REST,
     ROOT,
+    Session,
     Shown,
-    folder_with_docs,
+    gist,
     name_of,
     pages,
-    printed,
     shown_in,
+    upto,
 )
 
 from dovetail.allocators import ALLOCATORS
@@ -90,29 +90,43 @@ def test_the_readme_has_a_quick_start_with_the_three_commands() -> None:
     assert commands == ["make demo", "make test", "make test-real"]
 
 
-def with_commands() -> list[Path]:
-    return [page for page in pages() if BLOCK.search(page.read_text())]
+def with_commands(live: bool) -> list[Path]:
+    """Pages that have such blocks."""
+    return [page for page in pages() if blocks(page, live)]
 
 
-@pytest.mark.parametrize("page", with_commands(), ids=name_of)
+def blocks(page: Path, live: bool) -> list[str]:
+    found: list[tuple[str, str]] = BLOCK.findall(page.read_text())
+    return [text for kind, text in found if bool(kind) == live]
+
+
+@pytest.mark.parametrize("page", with_commands(live=False), ids=name_of)
 def test_commands_print_what_the_page_shows(page: Path) -> None:
-    with folder_with_docs() as folder:
-        for block in BLOCK.findall(page.read_text()):
+    with Session() as session:
+        for block in blocks(page, live=False):
             for shown in shown_in(block):
-                now = printed(shown, Path(folder))
+                now = session.printed(shown)
                 if not any(kind in shown.command for kind in DRAWN):
                     assert words(now, shown) == words(shown.lines, shown), AGAIN
                 assert now, f"{shown.command} printed nothing"
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("page", with_commands(live=True), ids=name_of)
+def test_controllers_say_what_the_page_shows(page: Path) -> None:
+    with Session() as session:
+        for block in blocks(page, live=True):
+            for shown in shown_in(block):
+                now = session.told(shown)
+                assert gist(now, shown) == gist(shown.lines, shown), (AGAIN, shown.command, now)
 
 
 AGAIN = "the output has changed: see CONTRIBUTING.md, 'A command', for how to write it anew"
 
 
 def words(lines: list[str], shown: Shown) -> list[str]:
-    """What is said, whatever the width of columns; up to where the page says `...`."""
-    if REST in shown.lines:
-        lines = lines[: shown.lines.index(REST)]
-    return " ".join(lines).split()
+    """What is said, whatever the width of columns."""
+    return " ".join(upto(lines, shown)).split()
 
 
 def test_the_program_in_the_readme_runs() -> None:

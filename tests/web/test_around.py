@@ -160,12 +160,13 @@ def hook(stage, receiver, monkeypatch) -> Webhook:
     return made
 
 
-def test_a_receiver_that_is_away_for_a_while_misses_nothing(stage, receiver, hook):
+def test_a_receiver_that_is_away_for_a_while_misses_nothing(stage, receiver, hook, caplog):
     receiver.codes = [503, 500, 429]
     stage.submit(length=5)
     stage.until(20)
     asyncio.run(deliver(hook))
     assert hook.lost == 0
+    assert caplog.messages == [f"webhook {receiver.url} answers 503 and is tried again"]
     first = {headers["Dovetail-Delivery"] for headers, _ in receiver.got[:4]}
     assert len(first) == 1  # the same delivery, tried again
     told = json.loads(receiver.got[-1][1])["changes"]
@@ -183,12 +184,14 @@ def test_jobs_the_scheduler_never_heard_of_are_told_of_too(stage, receiver, hook
     assert [change["state"] for change in told] == ["waiting", "held", "cancelled"]
 
 
-def test_what_nobody_takes_is_counted_and_the_rest_goes_on(stage, receiver, hook):
+def test_what_nobody_takes_is_counted_and_the_rest_goes_on(stage, receiver, hook, caplog):
     receiver.codes = [404]
     stage.submit(length=5)
     stage.until(3)
     asyncio.run(deliver(hook))
     assert hook.lost == 3
+    said = f"webhook {receiver.url} answers 404: changes that could not be told: 3, in all 3"
+    assert caplog.messages == [said]
     assert len(receiver.got) == 1  # a refusal for good is not tried again
     stage.until(20)
     asyncio.run(deliver(hook))

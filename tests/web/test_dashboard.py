@@ -78,6 +78,10 @@ def test_every_page_shows_itself_in_both_themes(look, small, theme, tmp_path):
         page.locator(mark).first.wait_for()
         page.wait_for_timeout(300)
         if name == "jobs":
+            looks = (
+                "all => new Set(all.map(e => e.clientHeight + getComputedStyle(e).fontSize)).size"
+            )
+            assert page.eval_on_selector_all(".tr.head .td", looks) == 1
             page.get_by_role("button", name="Waiting").click()
             page.locator(".td.why", has_text="GPU").first.wait_for()
         picture(page, f"{name}-{theme}", tmp_path)
@@ -104,6 +108,17 @@ def test_a_phone_shows_every_page_without_scrolling_sideways(look, small, tmp_pa
     page.goto(f"{small.url}#/jobs")
     page.locator(".tr .badge").first.wait_for()
     picture(page, "phone", tmp_path)
+
+
+def test_a_name_without_a_break_makes_no_page_wider_than_a_phone(look, box):
+    holder, waiting = (box.box.submit(["sleep", "60"], gpus=4, name="x" * 100) for _ in range(2))
+    page = look(box, size=PHONE)
+    for name in ("", "jobs", f"jobs/{holder}", f"jobs/{waiting}", "report"):
+        page.goto(f"{box.url}#/{name}")
+        page.get_by_text("x" * 100).or_(page.locator(".tiles")).first.wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0], name
+    for job in (waiting, holder):
+        box.box.cancel(job)
 
 
 def test_those_who_ended_long_ago_are_found_by_scrolling(look, small):

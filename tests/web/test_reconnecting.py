@@ -24,9 +24,14 @@ def test_a_page_finds_the_controller_again_and_shows_what_happened_meanwhile(
         page.get_by_role("button", name="Sign in").click()
         page.locator(f'.tr[data-id="{kept}"] .badge.running').wait_for()
     page.locator(".link-state", has_text="reconnecting").wait_for()
+    page.get_by_role("link", name="Users").click()
+    page.get_by_role("heading", name="Users").wait_for()
+    page.get_by_text("The controller does not answer.").first.wait_for()
     with real(tmp_path / "data", "--port", str(first.port)) as again:
         new = again.box.submit(["sleep", "600"], gpus=1, name="newcomer")
         page.locator(".link-state", has_text="live").wait_for()
+        page.locator("tbody tr").first.wait_for()
+        page.get_by_role("link", name="Jobs").click()
         page.locator(f'.tr[data-id="{new}"] .badge.running').wait_for()
         page.locator(f'.tr[data-id="{kept}"] .badge.running').wait_for()
         for job in (kept, new):

@@ -55,6 +55,9 @@ def test_what_is_lent_is_shown_and_seen_to_go_back_to_its_owner(look, owned, tmp
     speech.locator(".cell-gpu.used", has_text=str(own)).wait_for()
     page.get_by_role("heading", name="What is lent to whom").wait_for()
     page.get_by_role("cell", name="when wanted").first.wait_for()
+    told = next(each for each in owned.box.tenants().tenants if each.name == "vision")
+    vision.get_by_text(f"1 of 4 GPUs used, {told.idle:g} idle, {told.lent:g} lent").wait_for()
+    speech.get_by_text("(1 on loan), 0 waiting").wait_for()
     assert complaints(page) == []
     picture(page, "tenants", tmp_path)
     wanted = submit(owned, "vit", 2, "vision", "sleep", "600")
@@ -75,3 +78,13 @@ def test_the_cluster_map_says_whose_each_gpu_is(look, owned):
     page.locator(".legend", has_text="vision").wait_for()
     owned.box.cancel(lent)
     page.locator(".owner.idle", has_text="vision").wait_for()
+
+
+def test_the_page_of_a_job_on_loan_says_whose_it_is(look, owned):
+    lent = submit(owned, "probe", 8, "speech", "sleep", "90", borrow=True, resumable=True)
+    page = look(owned, at=f"#/jobs/{lent}")
+    page.get_by_text("Its 8 GPUs are lent to it").wait_for()
+    page.get_by_role("heading", name="On loan").wait_for()
+    page.get_by_text("Of its GPUs 2 are speech's, 4 are vision's and 2 are nobody's").wait_for()
+    assert complaints(page) == []
+    owned.box.cancel(lent)

@@ -24,13 +24,13 @@ MOST_BLAMED = 10
 
 def why_lines(answer: Why) -> list[str]:
     """A paragraph for the cause, then a line for each thing that matters."""
-    head = f"job {answer.job} ({answer.name}) is {answer.state}"
+    head = f"job {answer.label} ({answer.name}) is {answer.state}"
     reason = "" if answer.text in ("", f"it is {answer.state}") else f": {answer.text}"
     lines = textwrap.wrap(f"{head}{reason}.", WIDTH)
     if answer.blame:
         lines.append("In front of it:")
         lines += [
-            f"  {each.share:>4.0%}  job {each.job} ({each.name}) of {each.owner or '?'}, "
+            f"  {each.share:>4.0%}  job {each.label} ({each.name}) of {each.owner or '?'}, "
             f"{each.state}, {each.gpus:g} GPU{'' if each.gpus <= 1 else 's'}"
             for each in answer.blame[:MOST_BLAMED]
         ]
@@ -41,7 +41,7 @@ def why_lines(answer: Why) -> list[str]:
         lines += textwrap.wrap(f"What unblocks it: {answer.unblock}.", WIDTH)
     for each in answer.instead:
         lines += textwrap.wrap(f"  {_instead(each)}", WIDTH, subsequent_indent="    ")
-    for more in (answer.stopped, answer.grant):
+    for more in (answer.loan, answer.stopped, answer.grant):
         if more:
             lines += textwrap.wrap(f"{more[0].upper()}{more[1:]}.", WIDTH)
     return lines

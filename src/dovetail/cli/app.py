@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated
 
 import typer
 
+from dovetail import __version__
 from dovetail.cli import answers, cluster, jobs, tenants, token, trace
 from dovetail.cli.advise import advise
 from dovetail.cli.compare import compare
@@ -24,11 +26,27 @@ from dovetail.cli.what_if import what_if
 
 app = typer.Typer(
     name="dovetail",
-    help="Schedules deep-learning workloads on shared GPUs: replay, compare, explain.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
 )
+
+
+def _tell(version: bool) -> None:
+    if version:
+        typer.echo(f"dovetail {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def dovetail(
+    version: Annotated[
+        bool, typer.Option("--version", help="Say which one it is.", callback=_tell, is_eager=True)
+    ] = False,
+) -> None:
+    """Schedules deep-learning workloads on shared GPUs: replay, compare, explain."""
+
+
 LIVE: dict[str, tuple[Callable[..., None], ...]] = {
     "Controller": (up, down, unit, replay, doctor, mcp),
     "Jobs": (

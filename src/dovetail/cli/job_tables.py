@@ -84,11 +84,9 @@ def _where(members: Sequence[Description]) -> str:
 
 
 def array_name(members: Sequence[Description]) -> str:
-    """`7`, `12.3`, or `12 (8 jobs)`."""
+    """`7`, `12.3`, or `12 (×8)`."""
     job = members[0]
-    if job.array is None:
-        return str(job.id)
-    return f"{job.array}.{job.index}" if len(members) == 1 else f"{job.array} (×{len(members)})"
+    return job.label if len(members) == 1 else f"{job.array} (×{len(members)})"
 
 
 def history_table(jobs: Sequence[Description]) -> Table:

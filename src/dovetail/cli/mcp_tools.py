@@ -20,6 +20,7 @@ from mcp.types import ToolAnnotations
 from dovetail import __version__
 from dovetail.cli.job_tables import forecast_text
 from dovetail.cli.jobs import moment
+from dovetail.cli.submit import looked
 from dovetail.cli.talking import box
 from dovetail.cli.what_if import quota_sizes
 from dovetail.core.codec import to_plain
@@ -85,7 +86,7 @@ class Tools:
             page = found.page(owner=owner, state=state, reasons=True, limit=min(limit, MOST))
         return _plain(page)
 
-    def show(self, job: str) -> Answer:
+    def show(self, job: str | int) -> Answer:
         """All that is known of one job: `12`, or `12.3` for a member of an array."""
         with box(self._folder) as found:
             detail = _plain(found.show(job))
@@ -93,12 +94,12 @@ class Tools:
         del detail["environment"], detail["hidden"]
         return detail
 
-    def why(self, job: str) -> Answer:
+    def why(self, job: str | int) -> Answer:
         """Why a job waits or is as it is: the cause, who is in front, and what would help."""
         with box(self._folder) as found:
             return _plain(found.why(job))
 
-    def when(self, job: str) -> Answer:
+    def when(self, job: str | int) -> Answer:
         """When a job starts and ends: seconds from now as ranges with a probability."""
         with box(self._folder) as found:
             return _plain(found.when(job))
@@ -181,7 +182,8 @@ class Tools:
         token = self._token(given)
         with box(self._folder) as found:
             if not confirm:
-                return _preview(found, given, task, token)
+                note = looked(task) if command and found.address.folder is not None else ""
+                return {**_preview(found, given, task, token), **({"note": note} if note else {})}
             if not compare_digest(confirm.encode(), token.encode()):
                 raise UserError("confirm is not the token of a preview of this very job")
             return {"submitted": True, **_plain(found.submit_all([task])[0])}

@@ -54,7 +54,11 @@ def check_writable(*paths: Path | None) -> None:
         if path is None or is_stdout(path):
             continue
         if path.is_dir() or not path.absolute().parent.is_dir():
-            raise UserError(f"Cannot write {path}: its folder does not exist, or it is a folder.")
+            raise UserError(f"{path}: cannot be written ({_reason(path)})")
+
+
+def _reason(path: Path) -> str:
+    return "it is a folder" if path.is_dir() else "its folder does not exist"
 
 
 @contextmanager

@@ -104,8 +104,8 @@ def submit(
     given = {key: value for key, value in fields.items() if value is not None}
     task = _task(command or [], file, given, _pairs(env, "--env") or {})
     with box(data_dir) as found, _as_options(given):
-        if found.address.folder is not None:
-            _look(task)
+        if found.address.folder is not None and (note := looked(task)):
+            typer.echo(f"note: {note}", err=True)
         if dry_run:
             _preview(found, task, as_json)
             return
@@ -114,7 +114,8 @@ def submit(
             print_json(receipt)
         _tell(receipt, as_json or wait)
         if wait:
-            _wait(found, receipt, as_json)
+            with _going_on(receipt):
+                _wait(found, receipt, as_json)
 
 
 def _task(
@@ -144,16 +145,17 @@ def _as_options(given: Collection[str]) -> Iterator[None]:
         raise UserError(f"--{OPTIONS.get(name, name).replace('_', '-')}: {said}") from None
 
 
-def _look(task: dict[str, Any]) -> None:
-    """What can be seen to be wrong from here, before the job has waited for its turn."""
+def looked(task: dict[str, Any]) -> str:
+    """What can be seen to be wrong from here, before the job has waited for its turn: a note."""
     from shutil import which  # noqa: PLC0415
 
     directory, program = Path(task["directory"]), str(task["command"][0])
     if not directory.is_dir():
         raise UserError(f"{printable(str(directory))}: there is no such folder to run in")
     there = directory / program if "/" in program else program
-    if which(there, path=task["environment"].get("PATH")) is None:
-        typer.echo(f"note: {printable(program)} is no command here, so far", err=True)
+    if which(there, path=task["environment"].get("PATH")) is not None:
+        return ""
+    return f"{printable(program)} is no command here, so far"
 
 
 def _preview(found: Box, task: dict[str, Any], as_json: bool) -> None:
@@ -176,6 +178,18 @@ def _tell(receipt: Receipt, quiet: bool) -> None:
         typer.echo(receipt.array if receipt.array is not None else receipt.jobs[0])
         if receipt.array is not None:
             typer.echo(f"an array of {len(receipt.jobs)} jobs", err=True)
+
+
+@contextmanager
+def _going_on(receipt: Receipt) -> Iterator[None]:
+    """Who does not want to wait any longer is told that the job does not mind."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        number = receipt.jobs[0] if receipt.array is None else receipt.array
+        said = f"job {number} goes on; dovetail cancel {number} ends it"
+        typer.echo(said, err=True)
+        raise
 
 
 def _wait(found: Box, receipt: Receipt, quiet: bool) -> None:

@@ -9,11 +9,13 @@ from sqlalchemy import Select, select
 
 from dovetail.controller import schema
 from dovetail.controller.loop import Controller
-from dovetail.controller.roster import ALIVE, Live
+from dovetail.controller.roster import ALIVE, HELD, Live
 from dovetail.model.errors import Missing, UserError
+from dovetail.model.job import Status
 
 DIGITS = 18
 """More make no number a data base could hold."""
+STATES = (*map(str, Status), HELD)
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,10 @@ class Filter:
     #: wall time: not submitted, or for those that have ended not ended, before this
     since: float | None = None
     array: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.state is not None and self.state not in STATES:
+            raise UserError(f"no job is ever {self.state!r}; write one of {', '.join(STATES)}")
 
     def passes(self, live: Live, state: str) -> bool:
         """Is this one wanted?"""

@@ -35,7 +35,8 @@ def piece(controller: Controller, job: int, attempt: int, cursor: str, tail: int
     latest = live.attempts if live is not None else _latest(controller, job)
     number = attempt or latest
     if number > latest:
-        raise Missing(f"job {job} had {latest} attempts; there is no number {attempt}")
+        had = "1 attempt" if latest == 1 else f"{latest} attempts"
+        raise Missing(f"job {job} had {had}; there is no number {attempt}")
     if not number:
         return Piece(0, "", "", live is None)
     running = live is not None and live.run is not None and live.run.attempt.number == number

@@ -109,20 +109,21 @@ class Webhook:
                 self.idle = False
                 while self.queue:
                     some = [self.queue.popleft() for _ in range(min(AT_ONCE, len(self.queue)))]
-                    if not await self._deliver(client, some):
+                    if refusal := await self._deliver(client, some):
                         self.lost += len(some)
                         log.warning(
-                            "webhook %s: %d changes could not be told, %d in all",
+                            "webhook %s %s: changes that could not be told: %d, in all %d",
                             self.url,
+                            refusal,
                             len(some),
                             self.lost,
                         )
                 self.idle = True
 
-    async def _deliver(self, client: httpx.AsyncClient, changes: list[Change]) -> bool:
-        """Try until it is taken, refused for good, or hopeless."""
+    async def _deliver(self, client: httpx.AsyncClient, changes: list[Change]) -> str:
+        """Try until it is taken, refused for good, or hopeless; why not, or nothing."""
         body = json.dumps({"changes": changes}).encode()
-        delivery = secrets.token_hex(8)
+        delivery, refusal = secrets.token_hex(8), ""
         for pause in PAUSES:
             moment = round(self._controller.time.wall())
             headers = {
@@ -132,11 +133,14 @@ class Webhook:
             }
             code = await self._send(client, body, headers)
             if 200 <= code < 300:
-                return True
+                return ""
+            known, refusal = refusal, f"answers {code}" if code else "does not answer"
             if 300 <= code < 500 and code not in AGAIN:
-                return False
+                break
+            if not known:
+                log.warning("webhook %s %s and is tried again", self.url, refusal)
             await asyncio.sleep(pause)
-        return False
+        return refusal
 
     async def _send(self, client: httpx.AsyncClient, body: bytes, headers: dict[str, str]) -> int:
         """What the receiver answered; 0: nothing. What it says is not read."""

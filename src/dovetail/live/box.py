@@ -143,11 +143,11 @@ class Box(Closing):
 
     def why(self, job: Reference, instead: bool = True) -> Why:
         """Why a job is as it is, and what would help."""
-        return _value(Why, self._line.get(f"/jobs/{job}/why", instead=instead))
+        return _value(Why, self._line.get(f"{_path(job)}/why", instead=instead))
 
     def when(self, job: Reference) -> Estimate:
         """When a job starts and ends, as ranges with a probability."""
-        return _value(Estimate, self._line.get(f"/jobs/{job}/when"))
+        return _value(Estimate, self._line.get(f"{_path(job)}/when"))
 
     def what_if(self, **different: Any) -> Comparison:
         """This controller's past, replayed with another policy, gpus, quotas; `since` then."""
@@ -257,6 +257,8 @@ def _task(what: Sequence[str] | Mapping[str, Any] | Path, fields: Mapping[str, A
 
 
 def _path(job: Reference) -> str:
+    if not str(job):
+        raise UserError("say which job: 12, or 12.3 for a member of array 12")
     return f"/jobs/{quote(str(job), safe='')}"
 
 

@@ -17,6 +17,7 @@ VERSION = "v1"
 PATIENCE = 60.0
 KEPT = 2.0
 """Seconds after which a line is not used again: controllers hang up on silent ones after 5."""
+SCHEMES = ("http", "https")
 HERE = ("localhost", "127.0.0.1", "::1")
 
 
@@ -52,6 +53,8 @@ class Connection(Closing):
 
     def __init__(self, address: Address) -> None:
         self.address = address
+        if address.url is not None and urlsplit(address.url).scheme not in SCHEMES:
+            raise UserError(f"{address}: write an address like https://box:8443")
         self._folder: int | None = None
         headers = {"Authorization": f"Bearer {_sendable(address)}"} if address.token else {}
         transport, limits = None, httpx.Limits(keepalive_expiry=KEPT)

@@ -86,6 +86,11 @@ class Description:
     after: tuple[int, ...] = ()
     command: tuple[str, ...] = ()
 
+    @property
+    def label(self) -> str:
+        """Its number as lists have it: `7`, or `12.3` for a member of an array."""
+        return str(self.id) if self.array is None else f"{self.array}.{self.index}"
+
 
 @dataclass(frozen=True)
 class Page:

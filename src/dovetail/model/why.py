@@ -17,6 +17,8 @@ class Blame:
     gpus: float
     #: 0 to 1; all of them together are 1
     share: float
+    #: its number as lists have it: `7`, or `12.3` for a member of an array
+    label: str
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Why:
     """The answer to `why`."""
 
     job: int
+    #: its number as lists have it: `7`, or `12.3` for a member of an array
+    label: str
     name: str
     state: str
     #: one word for the binding cause, and one sentence
@@ -48,5 +52,7 @@ class Why:
     instead: tuple[Instead, ...] = ()
     #: why it was last stopped for others; empty: it was not
     stopped: str = ""
+    #: from whom it has what it runs on, and what becomes of it when they want it; empty: nobody
+    loan: str = ""
     #: why it has the CPU and memory it has; empty: it has none
     grant: str = ""

@@ -5,6 +5,7 @@ Answers on demand from the planner's own index; never part of a decision.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -335,10 +336,12 @@ def _by_end(walk: Walk) -> list[Job]:
 
 
 def names_of(walk: Walk, jobs: Sequence[int]) -> str:
-    """Jobs by name: `a`, `a and b`, `a, b and 3 more`."""
-    names = [walk.view.jobs[number].spec.name for number in jobs[:3]]
-    if len(jobs) > len(names):
-        return f"{', '.join(names[:2])} and {len(jobs) - 2} more"
+    """Jobs by name: `a`, `a (×2) and b`, `a, b and 3 more`."""
+    called = Counter(walk.view.jobs[number].spec.name for number in jobs)
+    names = [f"{name} (×{many})" if many > 1 else name for name, many in called.items()]
+    if len(names) > 3:
+        more = len(jobs) - sum(list(called.values())[:2])
+        return f"{', '.join(names[:2])} and {more} more"
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 

@@ -71,6 +71,7 @@ class Seen:
 class History:
     """By recurrence group, by user and size, by user, and overall."""
 
+    #: seconds of a job of which nothing is known
     default: float = 3600.0
     _seen: dict[str, Seen] = field(default_factory=dict, init=False)
 

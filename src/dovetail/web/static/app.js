@@ -2,7 +2,8 @@
 
 import { get, Refused, session } from "./api.js";
 import { h } from "./dom.js";
-import { notify, tick } from "./parts.js";
+import { capital } from "./format.js";
+import { empty, heading, notify, tick } from "./parts.js";
 import { store } from "./store.js";
 
 const PAGES = [
@@ -23,6 +24,8 @@ const head = document.querySelector("header.top");
 const nav = head.querySelector("nav");
 let leaving = null;
 let shown = "";
+/** Could the page not be shown? Then it is tried again once the controller answers. */
+let failed = false;
 
 function route() {
   const [first = "", second] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
@@ -38,19 +41,22 @@ async function show() {
   for (const link of nav.children) {
     if (link.dataset.path === at) { link.setAttribute("aria-current", "page"); link.scrollIntoView({ block: "nearest", inline: "center" }); } else link.removeAttribute("aria-current");
   }
-  document.title = `${page === JOB ? `Job ${argument}` : page.title} · Dovetail`;
+  const title = page === JOB ? `Job ${argument}` : page.title;
+  document.title = `${title} · Dovetail`;
   const module = await page.load();
   if (here.signal.aborted) return;
   const holder = h("div", { class: "page" });
   main.replaceChildren(holder);
   if (shown && shown !== location.hash) { window.scrollTo(0, 0); main.focus({ preventScroll: true }); }
   shown = location.hash;
+  failed = false;
   try {
     await module.show(holder, here.signal, argument);
   } catch (error) {
     if (here.signal.aborted) return;
     if (!(error instanceof Refused)) throw error;
-    holder.replaceChildren(h("div", { class: "empty" }, h("p", { text: error.message })));
+    failed = true;
+    holder.replaceChildren(heading(title), empty(capital(error.message)));
   }
 }
 
@@ -63,6 +69,8 @@ async function enter() {
   store.follow();
   await store.load();
   await show();
+  // So that whoever walks on is told in words when the controller has gone.
+  for (const { load } of [...PAGES, JOB]) load().catch(() => {});
 }
 
 async function login(sentence) {
@@ -94,13 +102,14 @@ function furnish() {
   store.addEventListener("link", ({ detail }) => {
     state.dataset.state = detail;
     state.lastChild.textContent = detail === "live" ? "live" : "reconnecting";
+    if (detail === "live" && failed) show();
   });
 }
 
 session.expired = (sentence) => { if (store.about) login(sentence); };
 window.addEventListener("hashchange", show);
 window.addEventListener("unhandledrejection", (event) => {
-  if (event.reason instanceof Refused) { event.preventDefault(); notify(event.reason.message); }
+  if (event.reason instanceof Refused) { event.preventDefault(); if (event.reason.code !== 401) notify(event.reason.message); }
   if (event.reason?.name === "AbortError") event.preventDefault();
 });
 setInterval(() => { if (!document.hidden) tick(main); }, 1000);

@@ -72,3 +72,6 @@ export function ranges(numbers) {
   }
   return out.map(([from, to]) => (from === to ? `${from}` : `${from}–${to}`)).join(", ");
 }
+
+/** A sentence as it begins. */
+export const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);

@@ -3,7 +3,7 @@
 import { get, post } from "../api.js";
 import { lines } from "../chart.js";
 import { h, refill, throttled } from "../dom.js";
-import { cores, coreWords, count, memory, number, percent, range, ranges, span } from "../format.js";
+import { capital, cores, coreWords, count, memory, number, percent, range, ranges, span } from "../format.js";
 import { badge, confirmed, ENDED, heading, notify, person, since, when } from "../parts.js";
 import { store } from "../store.js";
 import { follow } from "./log.js";
@@ -114,7 +114,7 @@ function factsOf({ job, directory, environment, hidden }, estimate) {
     job.deadline ? row("Deadline", when(job.deadline)) : [],
     job.saved ? row("Last checkpoint", when(job.saved)) : [],
     job.after.length ? row("After", job.after.flatMap((id) => [h("a", { href: `#/jobs/${id}`, text: id }), " "])) : [],
-    row("If displaced", job.resumable ? "it checkpoints and comes back" : "it is never stopped for others"),
+    row("If displaced", job.resumable ? "it checkpoints and comes back" : "it is not stopped for others, unless what it runs on is theirs"),
     job.command.length ? row("Command", h("code", { text: job.command.map(quoted).join(" ") })) : [],
     directory ? row("Directory", h("code", { text: directory })) : []),
   environment?.length || hidden?.length ? h("details", {}, h("summary", { text: `Environment (${environment.length}${hidden.length ? `, ${hidden.length} hidden` : ""})` }),
@@ -127,8 +127,6 @@ function chance({ start, end, chance: sure, past }) {
   const before = past.estimates && past.held !== null ? `; ${percent(past.held, 1)} of ${count(past.estimates)} held so far` : "";
   return h("span", { class: "quiet", text: `, ${percent(sure, 1)} sure${before}` });
 }
-
-const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
 const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 

@@ -28,8 +28,9 @@ export async function show(root, signal) {
     const items = found(state);
     note.textContent = state.view === "ended" ? `${count(items.length)} of ${count(state.ended.length)}${state.more ? " and more" : ""}` : `${count(items.length)} of ${count(store.jobs.size)}`;
     if (state.text && items.length < SCREEN && state.ended.length < SEARCHED) earlier();
-    table.show(items);
     hint.hidden = items.length > 0;
+    table.element.hidden = !items.length;
+    table.show(items);
   };
   const hint = empty("No jobs here.", h("code", { text: "dovetail submit --gpus 1 -- python train.py" }));
   const later = throttled(300, draw);
