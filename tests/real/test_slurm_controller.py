@@ -35,8 +35,8 @@ def test_all_jobs_end_once_where_they_were_planned_though_the_controller_is_kill
     before = {job.id for job in site.questions.jobs()}
     show = Show(large, policy, workload(200), 0.5)
     took = show.run(KILLS)
-    states = {row["state"] for row in show.rows(schema.jobs)}
-    assert states == {"done"}, show.log()
+    ends = {(row["state"], row["reason"]) for row in show.rows(schema.jobs)}
+    assert ends == {("done", "")}, f"{ends}\n{show.log()}"
     assert len(show.rows(schema.jobs)) == 200
     assert_ran_once(show.folder / "states", show.tasks)
     records = [job for job in site.questions.jobs() if job.id not in before]

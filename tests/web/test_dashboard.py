@@ -111,7 +111,7 @@ def test_a_phone_shows_every_page_without_scrolling_sideways(look, small, tmp_pa
 
 
 def test_a_name_without_a_break_makes_no_page_wider_than_a_phone(look, box):
-    holder, waiting = (box.box.submit(["sleep", "60"], gpus=4, name="x" * 100) for _ in range(2))
+    holder, waiting = (box.box.submit(["sleep", "600"], gpus=4, name="x" * 100) for _ in range(2))
     page = look(box, size=PHONE)
     for name in ("", "jobs", f"jobs/{holder}", f"jobs/{waiting}", "report"):
         page.goto(f"{box.url}#/{name}")

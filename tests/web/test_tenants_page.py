@@ -81,7 +81,7 @@ def test_the_cluster_map_says_whose_each_gpu_is(look, owned):
 
 
 def test_the_page_of_a_job_on_loan_says_whose_it_is(look, owned):
-    lent = submit(owned, "probe", 8, "speech", "sleep", "90", borrow=True, resumable=True)
+    lent = submit(owned, "probe", 8, "speech", "sleep", "600", borrow=True, resumable=True)
     page = look(owned, at=f"#/jobs/{lent}")
     page.get_by_text("Its 8 GPUs are lent to it").wait_for()
     page.get_by_role("heading", name="On loan").wait_for()
