@@ -93,9 +93,9 @@ def _run(ahead: Foresight, samples: dict[int, Samples], now: float) -> None:
     """One possible future, until all that was asked for is known."""
     missing = set(samples)
     for _ in range(MOST_STEPS):
-        missing -= ahead.ended.keys()
         if not missing or not ahead.advance():
             break
+        missing.difference_update([job.id for job, _ in ahead.scheduler.ended])
     for job, found in samples.items():
         start = ahead.started.get(job, NEVER)
         found.starts.append(start - now)
