@@ -46,15 +46,21 @@ def pytest_collection_finish() -> None:
 def books_are_in_order(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
-    """Validate every scheduler a test made, unless the test failed anyway."""
+    """Validate every scheduler a test made and has a use for, unless it failed anyway."""
     made: deque[Scheduler] = deque(maxlen=50)
-    begin = Scheduler.__init__
+    begin, end = Scheduler.__init__, Scheduler.dissolve
 
     def remember(self: Scheduler, *given: Any, **named: Any) -> None:
         begin(self, *given, **named)
         made.append(self)
 
+    def forget(self: Scheduler) -> None:
+        if self in made:
+            made.remove(self)
+        end(self)
+
     monkeypatch.setattr(Scheduler, "__init__", remember)
+    monkeypatch.setattr(Scheduler, "dissolve", forget)
     yield
     if getattr(request.node, "went_well", False):
         for scheduler in made:

@@ -90,9 +90,10 @@ class Busy:
 
 def ends(present: Present, now: float) -> dict[int, float]:
     """When the jobs of a present end, as lengths are believed."""
-    ahead = Foresight(present.fork(), now, lambda job: job.expected, present.wake_at)
-    while ahead.advance():
-        ahead.scheduler.validate()
+    with present.forked() as forked:
+        ahead = Foresight(forked, now, lambda job: job.expected, present.wake_at)
+        while ahead.advance():
+            forked.validate()
     return ahead.ended
 
 

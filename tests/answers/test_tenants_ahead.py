@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
 from workbench import World, owners, scheduler, spec
 
-from dovetail.answers.foresight import Foresight, fork
+from dovetail.answers.foresight import Foresight, Present, fork
 from dovetail.core.scheduler import Scheduler
 from dovetail.model.job import JobSpec
 
@@ -86,3 +87,23 @@ def test_an_image_can_be_restored_from_again_and_again(kind: str) -> None:
     image = original.image()
     states = [fork(make, image).snapshot() for _ in range(2)]
     assert states[0] == states[1] == original.snapshot()
+
+
+@pytest.mark.parametrize("kind", TENANTS)
+def test_nothing_of_a_used_fork_must_be_searched_for(kind: str) -> None:
+    """Collecting very much garbage keeps whoever decides waiting as well."""
+
+    def make() -> Scheduler:
+        return scheduler("2x4", "fifo:skip=true", tenants=TENANTS[kind])
+
+    _, original = half_way(make)
+    present = Present(original.image(), make)
+    gc.collect()
+    gc.disable()
+    try:
+        with present.forked() as forked:
+            forked.step(original.now + 1.0, [])
+        del forked
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

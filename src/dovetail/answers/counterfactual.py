@@ -157,12 +157,12 @@ class Trial:
     def _there(self, idea: Idea, present: Present) -> tuple[int, ...] | None:
         jobs = {each.id: each for each in present.image["jobs"]}
         job = jobs.pop(self._number).twin()
-        scheduler = present.fork(jobs=list(jobs.values()))
         job.spec, job.stray = idea.spec, ""
-        if idea.spec.estimate != self.spec.estimate:
-            job.expected = scheduler.predictor.expect(idea.spec)
-        scheduler.take_in(job)
-        plan = scheduler.step(self._given.now, [Wake()])
+        with present.forked(jobs=list(jobs.values())) as scheduler:
+            if idea.spec.estimate != self.spec.estimate:
+                job.expected = scheduler.predictor.expect(idea.spec)
+            scheduler.take_in(job)
+            plan = scheduler.step(self._given.now, [Wake()])
         if job.allocation is None:
             return None
         return tuple(action.job for action in plan.actions if isinstance(action, Stop))
@@ -172,10 +172,10 @@ class Trial:
         return all(self._started(idea, each) for each in (*self._alone(idea), self._given.present))
 
     def _started(self, idea: Idea, present: Present) -> bool:
-        scheduler = present.fork()
-        for event in (Cancelled(self._number), Submitted(self._anew(idea))):
-            scheduler.step(self._given.now, [event])
-        job = scheduler.jobs.get(self._next)
+        with present.forked() as scheduler:
+            for event in (Cancelled(self._number), Submitted(self._anew(idea))):
+                scheduler.step(self._given.now, [event])
+            job = scheduler.jobs.get(self._next)
         return job is not None and job.allocation is not None
 
     def _anew(self, idea: Idea) -> JobSpec:
@@ -211,9 +211,13 @@ class Trial:
 
     def _start(self, idea: Idea, until: float) -> float | None:
         """Seconds until it starts, as lengths are believed; None: cannot be told."""
-        given, number = self._given, self._number
-        present = next(iter(self._alone(idea)), given.present)
-        ahead = Foresight(present.fork(), given.now, given.lengths, present.wake_at)
+        present = next(iter(self._alone(idea)), self._given.present)
+        with present.forked() as forked:
+            ahead = Foresight(forked, self._given.now, self._given.lengths, present.wake_at)
+            return self._foreseen(idea, ahead, until)
+
+    def _foreseen(self, idea: Idea, ahead: Foresight, until: float) -> float | None:
+        number = self._number
         if idea is not self.as_it_is:
             number = self._next
             for event in (Cancelled(self._number), Submitted(self._anew(idea))):
@@ -221,7 +225,7 @@ class Trial:
         while number not in ahead.started:
             if monotonic() > until or not ahead.advance():
                 return None
-        return ahead.started[number] - given.now
+        return ahead.started[number] - self._given.now
 
 
 def _now(idea: Idea, stops: tuple[int, ...]) -> Instead:

@@ -7,7 +7,8 @@ truth and belief may differ here as they do outside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
@@ -50,9 +51,14 @@ class Present:
     #: does such a job plan here?
     takes: Callable[[JobSpec], bool] = lambda spec: True
 
-    def fork(self, **other: Any) -> Scheduler:
-        """A scheduler of its own that goes on from here, with something in the image otherwise."""
-        return fork(self.make, {**self.image, **other})
+    @contextmanager
+    def forked(self, **other: Any) -> Iterator[Scheduler]:
+        """A scheduler that goes on from here for a while, with something in the image otherwise."""
+        scheduler = fork(self.make, {**self.image, **other})
+        try:
+            yield scheduler
+        finally:
+            scheduler.dissolve()
 
 
 class Foresight:

@@ -66,9 +66,9 @@ def when(
     """
     spent, random = effort or Effort(), Random(seed)
     samples = {job: Samples() for job in jobs}
-    scheduler = fork(make, image)
+    ready = [fork(make, image)]
     # Forks learn from what becomes of jobs in them, and what might be must not.
-    beliefs = copy(scheduler.predictor)
+    beliefs = copy(ready[0].predictor)
     beliefs.restore(image["predictor"])
     draws = Draws(beliefs, now, random, told, limits)
     gone = {job.id: leaving[job.id] for job in image["jobs"] if job.id in leaving}
@@ -77,7 +77,7 @@ def when(
         draws.again()
         with undisturbed():
             ahead = Foresight(
-                fork(make, image) if runs else scheduler,
+                ready.pop() if ready else fork(make, image),
                 now,
                 draws,
                 wake_at,
@@ -85,6 +85,9 @@ def when(
                 coming=arrivals.again(now, random),
             )
             _run(ahead, samples, now)
+            ahead.scheduler.dissolve()
+            # Nothing of it is left when the next one is made.
+            del ahead
         runs += 1
     return {job: _estimate(found, runs) for job, found in samples.items()}
 
@@ -93,9 +96,9 @@ def _run(ahead: Foresight, samples: dict[int, Samples], now: float) -> None:
     """One possible future, until all that was asked for is known."""
     missing = set(samples)
     for _ in range(MOST_STEPS):
-        missing -= ahead.ended.keys()
         if not missing or not ahead.advance():
             break
+        missing.difference_update([job.id for job, _ in ahead.scheduler.ended])
     for job, found in samples.items():
         start = ahead.started.get(job, NEVER)
         found.starts.append(start - now)

@@ -10,8 +10,9 @@ import time
 from collections.abc import Mapping, Sequence
 
 from dovetail.answers import lengths
-from dovetail.answers.foresight import Foresight, Lengths, fork
+from dovetail.answers.foresight import Foresight, Lengths
 from dovetail.controller.loop import Controller
+from dovetail.controller.present import whole
 from dovetail.controller.reading import places
 from dovetail.controller.submission import Submission
 from dovetail.model.event import Submitted
@@ -27,7 +28,6 @@ class Forecasting:
     """A question about the future, with all that is needed to answer it."""
 
     def __init__(self, controller: Controller, submissions: Sequence[Submission]) -> None:
-        self._make = controller.make
         self._nodes = controller.scheduler.cluster.nodes
         self._begun = controller.time.now()
         self._first, self._count = submissions[0], len(submissions)
@@ -35,13 +35,17 @@ class Forecasting:
         self._waits = set(self._first.after) & controller.roster.keys()
         self._lengths = believed(controller, {self._number: self._first})
         self._rests = dict(controller.roster.resting)
-        self._wake_at = controller.wake_at
-        self._image = controller.scheduler.image()
+        self._present = whole(controller)
 
     def answer(self) -> Forecast:
         """What would become of the first of the jobs."""
-        forked = fork(self._make, self._image)
-        ahead = Foresight(forked, self._begun, self._lengths, self._wake_at, self._rests)
+        with self._present.forked() as forked:
+            wake_at = self._present.wake_at
+            return self._foreseen(
+                Foresight(forked, self._begun, self._lengths, wake_at, self._rests)
+            )
+
+    def _foreseen(self, ahead: Foresight) -> Forecast:
         until = time.monotonic() + PATIENCE
         if self._first.held:
             return self._untold("its owner would hold it")

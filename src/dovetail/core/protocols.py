@@ -216,6 +216,9 @@ class Tenancy(Protocol):
     def restore(self, state: Any, held: Sequence[Held]) -> None:
         """Be as when `snapshot` was taken, with the jobs that held something then."""
 
+    def dissolve(self) -> None:
+        """It is of no more use: cut what points in circles, which would have to be searched for."""
+
 
 class Planner(Protocol):
     """Decides for one domain. `plan` changes nothing; the other calls keep its index current."""

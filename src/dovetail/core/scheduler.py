@@ -167,6 +167,12 @@ class Scheduler(Noting):
         """
         storing.restore(self, state, anew)
 
+    def dissolve(self) -> None:
+        """A fork that is of no more use: searching for its garbage would keep everybody waiting."""
+        for job in self.jobs.values():
+            job.lane = job.entry = None
+        self.tenancy.dissolve()
+
     def take_over(self, other: Scheduler) -> None:
         """Continue for a scheduler of other parts, with its jobs where they are."""
         self.restore(other.image(), anew=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from dovetail.core import codec, holding
 from dovetail.core.books import Books
+from dovetail.core.collecting import undisturbed
 from dovetail.core.protocols import Held
 from dovetail.model.allocation import NOTHING, Allocation
 from dovetail.model.job import Job, Status
@@ -18,7 +19,8 @@ from dovetail.model.plan import Resume, Start
 
 def image(books: Books) -> dict[str, Any]:
     """Like `snapshot`, for forks in this process: jobs are copied and not spelled out."""
-    return {**_around(books), "jobs": [job.twin() for job in books.jobs.values()]}
+    with undisturbed():
+        return {**_around(books), "jobs": [job.twin() for job in books.jobs.values()]}
 
 
 def images_of(books: Books, domains: Iterable[int]) -> dict[int, dict[str, Any]]:

@@ -48,6 +48,8 @@ class Seen:
     total: float = 0.0
     squares: float = 0.0
     recent: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
+    #: what `points` found, until there is one more
+    _points: list[tuple[float, float]] | None = field(default=None, init=False, repr=False)
 
     def add(self, work: float) -> None:
         """One more."""
@@ -56,9 +58,15 @@ class Seen:
         self.total += value
         self.squares += value * value
         self.recent.append(work)
+        self._points = None
 
     def points(self) -> list[tuple[float, float]]:
-        """Lengths and their weights, in order."""
+        """Lengths and their weights, in order; asked for again and again between two ends."""
+        if self._points is None:
+            self._points = self._weighed()
+        return self._points
+
+    def _weighed(self) -> list[tuple[float, float]]:
         mean, known = self.total / self.count, self.count / (self.count + DOUBT)
         seen = max(0.0, self.squares / self.count - mean * mean)
         deviation = math.sqrt(known * seen + (1 - known) * SPREAD["default"] ** 2)

@@ -138,6 +138,9 @@ class Partitions:
         """Who holds what says it all."""
         return None
 
+    def dissolve(self) -> None:
+        """Nothing points in circles."""
+
     def restore(self, state: Any, held: Sequence[Held]) -> None:
         """Occupy what jobs hold."""
         for each in held:

@@ -337,6 +337,9 @@ class Shares:
             "modest": [list(each) for each in self._modest.items()],
         }
 
+    def dissolve(self) -> None:
+        """Nothing points in circles."""
+
     def restore(self, state: Any, held: Sequence[Held]) -> None:
         """As it was."""
         self._served, self._counted = list(state["served"]), state["counted"]

@@ -87,5 +87,8 @@ class Whole:
         """Who holds what says it all."""
         return None
 
+    def dissolve(self) -> None:
+        """Nothing points in circles."""
+
     def restore(self, state: Any, held: Sequence[Held]) -> None:
         """Nothing to take back."""

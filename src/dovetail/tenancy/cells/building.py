@@ -159,15 +159,16 @@ def _find(forest: Forest, tenant: TenantSpec, owned: Owned) -> tuple[Chain, int]
 def _virtual(chain: Chain, level: int, address: str, tenant: str, listed: VirtualLevels) -> Virtual:
     """One virtual cell with everything in it; devices are numbered within the whole."""
     root = Virtual(chain, level, address, tenant)
-
-    def grow(cell: Virtual, index: int) -> None:
-        listed[cell.level].append(cell)
-        for number in range(chain.fanout[cell.level]):
-            own = index * chain.fanout[cell.level] + number
-            child = Virtual(chain, cell.level - 1, f"{cell.address}/{own}", tenant)
-            child.parent, child.root = cell, root
-            cell.children.append(child)
-            grow(child, own)
-
-    grow(root, 0)
+    _fill(root, 0, listed)
     return root
+
+
+def _fill(cell: Virtual, index: int, listed: VirtualLevels) -> None:
+    """Give a cell its children; `index` is its number among those of its level in the whole."""
+    listed[cell.level].append(cell)
+    fanout = cell.chain.fanout[cell.level]
+    for own in range(index * fanout, (index + 1) * fanout):
+        child = Virtual(cell.chain, cell.level - 1, f"{cell.address}/{own}", cell.tenant)
+        child.parent, child.root = cell, cell.root
+        cell.children.append(child)
+        _fill(child, own, listed)

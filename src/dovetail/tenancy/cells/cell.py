@@ -148,21 +148,26 @@ def leaves_of(cell: AnyCell) -> Iterator[AnyCell]:
 
 def use(leaf: AnyCell, priority: int, by: int) -> None:
     """Count a device as used (1), or no longer (-1), in everything it is part of."""
-    for cell in ancestors(leaf):
-        left = cell.used.get(priority, 0) + by
+    cell: AnyCell | None = leaf
+    # No generator: this is done for every device that changes hands.
+    while cell is not None:
+        used = cell.used
+        left = used.get(priority, 0) + by
         if left:
-            cell.used[priority] = left
+            used[priority] = left
         else:
-            del cell.used[priority]
+            del used[priority]
         cell.taken += by
+        cell = cell.parent
 
 
 def prioritise(leaf: AnyCell, priority: int) -> None:
     """Give a device a priority; what it is part of has the highest of its children's."""
-    leaf.priority = priority
+    leaf.priority = highest = priority
     cell = leaf.parent
     while cell is not None:
-        highest = max(child.priority for child in cell.children)
+        if highest < cell.priority:
+            highest = max([child.priority for child in cell.children])
         if highest == cell.priority:
             break
         cell.priority = highest

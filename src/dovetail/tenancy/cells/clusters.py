@@ -367,6 +367,10 @@ class VirtualClusters:
             "refused": sorted(self._refused),
         }
 
+    def dissolve(self) -> None:
+        """Cells know what they are part of, made of and bound to."""
+        self.cells.dissolve()
+
     def restore(self, state: Any, held: Sequence[Held]) -> None:
         """As it was; what others hold and which machines are closed is told afterwards."""
         storing.restore(self.cells, state["cells"])

@@ -149,11 +149,11 @@ def _marked(
 def sizes_in(spec: PhysicalSpec, chains: Mapping[str, Chain]) -> Iterator[tuple[str, int]]:
     """The pinned cells in a top cell, with how many GPUs each has."""
     chain = chains[spec.type]
+    return _sizes(spec, chain, chain.top)
 
-    def walk(cell: PhysicalSpec, level: int) -> Iterator[tuple[str, int]]:
-        if cell.pinned:
-            yield cell.pinned, chain.leaves[level]
-        for child in cell.children:
-            yield from walk(child, level - 1)
 
-    return walk(spec, chain.top)
+def _sizes(cell: PhysicalSpec, chain: Chain, level: int) -> Iterator[tuple[str, int]]:
+    if cell.pinned:
+        yield cell.pinned, chain.leaves[level]
+    for child in cell.children:
+        yield from _sizes(child, chain, level - 1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from dovetail.model.errors import UserError
@@ -303,6 +304,17 @@ class Cells:
             self.apply(sit)
         for node in sorted(other.bad_nodes):
             self.apply(Break(node))
+
+    def dissolve(self) -> None:
+        """Take all trees apart."""
+        for levels in self.forest.physical.values():
+            for cell in chain.from_iterable(levels):
+                cell.parent = cell.twin = cell.user = cell.claimant = None
+                cell.children = []
+        for owned in self.owned.values():
+            owned.parent = owned.twin = owned.charged = None
+            owned.children = []
+            del owned.root
 
     def validate(self) -> None:
         """Check everything that must hold between two commands."""

@@ -221,6 +221,8 @@ class Stock:
 
     def _doom(self, level: int) -> None:
         """Bind bad hardware to cells that no healthy hardware is left for."""
+        if not self.bad[level]:
+            return
         for tenant, owner in self.owners.items():
             while self.bad[level] and owner.owed[level] > self._healthy(level):
                 pair = self._unpromised(self.bad[level], owner.roots[level])

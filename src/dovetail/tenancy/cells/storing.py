@@ -37,7 +37,7 @@ def _stock(stock: Stock) -> dict[str, Any]:
         "split": listed([[cell for cell in cells if cell.split] for cells in stock.full]),
         "bound": [
             [
-                [cell.number, twin.tenant, twin.address]
+                (cell.number, twin.tenant, twin.address)
                 for cell in cells
                 if (twin := cell.twin) is not None
             ]
@@ -53,11 +53,11 @@ def _used(cells: Cells) -> list[Physical]:
     return [group.device for group in cells.groups.values()]
 
 
-def _user(group: Group) -> list[Any]:
+def _user(group: Group) -> tuple[Any, ...]:
     """A device in use: where, at which priority, and whose it is if it is not lent."""
     leaf, mine = group.device, group.mine
-    whose = [] if mine is None else [mine.tenant, mine.address]
-    return [leaf.nodes[0], leaf.devices[0], leaf.priority, *whose]
+    where = (leaf.nodes[0], leaf.devices[0], leaf.priority)
+    return where if mine is None else (*where, mine.tenant, mine.address)
 
 
 def restore(cells: Cells, state: dict[str, Any]) -> None:
