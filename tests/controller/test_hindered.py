@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -112,3 +113,16 @@ def test_a_resume_that_fails_is_told_and_tried_again(
     )
     stage.until(25.0)
     assert (len(made), stage.state(number), written(stage, number)) == (2, "running", "")
+
+
+def test_who_is_asked_again_by_a_new_controller_has_its_time_again(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, "srtf")
+    stage.submit(length=500.0, resumable=True, grace=30.0)
+    stage.until(3.0)
+    short = stage.submit(length=5.0)
+    assert stage.why(short).endswith(": free in 30 s at the latest")
+    stage.until(4.0)
+    assert stage.why(short).endswith(": free in 29 s at the latest")
+    stage.restart()
+    assert stage.why(short).endswith(": free in 30 s at the latest")
+    stage.site.close()

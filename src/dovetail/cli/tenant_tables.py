@@ -113,8 +113,9 @@ def _owners(found: Tenants) -> Table:
     table = plain_table(
         "tenant", "GPUs", "used", "idle", "lent", "bad", "borrowed", "running", "on loan", "waiting"
     )
+    table.columns[0].overflow = "fold"
     for column in table.columns[1:]:
-        column.justify = "right"
+        column.justify, column.no_wrap = "right", True
     for each in found.tenants:
         amounts = (each.gpus, each.used, each.idle, each.lent, each.bad, each.borrowed)
         counts = (each.running, each.borrowing, each.waiting)
@@ -154,8 +155,8 @@ def _loans(loans: Iterable[Loan], now: float) -> Table:
     table = plain_table("lent to", "name", "user", "tenant", "GPUs", "of", "for", "back")
     for column in table.columns[:7]:
         column.no_wrap = True
-    for column, width in zip(table.columns[1:4], (12, 10, 10), strict=True):
-        column.max_width = width
+    for place, width in {1: 12, 2: 10, 3: 10, 5: 12}.items():
+        table.columns[place].max_width = width
     for loan in loans:
         table.add_row(
             text(f"job {loan.job}"),
