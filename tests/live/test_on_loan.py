@@ -52,7 +52,9 @@ def test_a_job_on_lent_cells_knows_whose_they_are_and_what_then(
 
 
 @pytest.mark.parametrize("shared", ["shares"], indirect=True)
-def test_a_job_beyond_its_tenants_number_knows_who_lends(shared: Hosted) -> None:
+def test_a_job_beyond_its_tenants_number_knows_who_lends(
+    shared: Hosted, dovetail: Callable[..., Any]
+) -> None:
     with shared.box() as box:
         first, more = (running(box, gpus=2, tenant="speech", resumable=True) for _ in range(2))
         assert (box.why(first).text, box.why(first).loan) == ("it is running", "")
@@ -63,6 +65,13 @@ def test_a_job_beyond_its_tenants_number_knows_who_lends(shared: Hosted) -> None
             "first; this job would be asked to save its work, have 30 s for that, and wait again "
             "with what it saved"
         )
+        shown = dovetail("nodes", "--tenants", "--data-dir", shared.folder).out
+        # A number has no place: no GPU of it is anybody's, nor is it nobody's.
+        assert "(nobody)" not in shown and f"job {more}" in shown
+        box.cancel(more)
+        box.wait(more)
+        fixed = box.submit(["true"], gpus=1, tenant="speech")
+        assert box.why(fixed).unblock == "1 more GPU of its own"
 
 
 def test_who_runs_on_as_if_lent_and_cannot_resume_is_told_that_it_would_lose_its_work(
