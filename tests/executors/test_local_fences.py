@@ -13,7 +13,7 @@ from dovetail.executors.local.cgroup_v1 import Legacy
 from dovetail.executors.local.cgroup_v2 import Unified
 from dovetail.executors.local.fences import Fences
 from dovetail.executors.local.mechanism import Ability
-from dovetail.executors.protocol import Attempt
+from dovetail.executors.protocol import Attempt, Hindered
 
 FIRST = Attempt(1, 1)
 CORES = sorted(os.sched_getaffinity(0))
@@ -92,13 +92,18 @@ def test_memory_in_use_is_not_taken_away(fenced: LocalRig) -> None:
     fenced.python(f"x = b'x' * 100_000_000\n{SPIN}", allocation=small(memory=256))
     fenced.said("ready")
     fenced.executor.resize(FIRST, small(memory=50))
-    assert fenced.executor.reports() == [Running(FIRST, small(memory=256))]
+    kept, why = fenced.executor.reports()
+    assert kept == Running(FIRST, small(memory=256))
+    assert isinstance(why, Hindered) and (why.deed, why.given_up) == ("resize", True)
 
 
 def test_other_devices_are_no_resize(local: LocalRig) -> None:
     local.running("sleep", "600")
     local.executor.resize(FIRST, small(devices=0b10))
-    assert local.executor.reports() == [Running(FIRST, small())]
+    assert local.executor.reports() == [
+        Running(FIRST, small()),
+        Hindered(FIRST, "resize", "its devices cannot be changed", given_up=True),
+    ]
 
 
 def test_all_processes_of_a_suspended_job_stand_still(fenced: LocalRig) -> None:

@@ -36,14 +36,14 @@ def test_a_job_on_lent_cells_knows_whose_they_are_and_what_then(
         told = box.why(number)
         assert (told.cause, told.text) == ("running", "its 3 GPUs are lent to it")
         assert told.loan == (
-            "of its GPUs 2 are speech's and 1 is vision's; if an owner wants these and no others "
+            "of its GPUs speech owns 2 and vision owns 1; if an owner wants these and no others "
             "will do, the job would be asked to save its work, have 40 s for that, and wait again "
             "with what it saved"
         )
         assert box.show(number).job.reason == "its 3 GPUs are lent to it"
         shown = dovetail("why", number, "--data-dir", shared.folder).out
         assert shown.startswith(f"job {number} (fit) is running: its 3 GPUs are lent to it.\n")
-        assert "Of its GPUs 2 are speech's" in shown
+        assert "Of its GPUs speech owns 2" in shown
         assert all(len(line) <= 80 for line in shown.splitlines())
         plain = dovetail("why", number, "--json", "--data-dir", shared.folder).out
         assert json.loads(plain)["loan"] == told.loan
@@ -52,7 +52,9 @@ def test_a_job_on_lent_cells_knows_whose_they_are_and_what_then(
 
 
 @pytest.mark.parametrize("shared", ["shares"], indirect=True)
-def test_a_job_beyond_its_tenants_number_knows_who_lends(shared: Hosted) -> None:
+def test_a_job_beyond_its_tenants_number_knows_who_lends(
+    shared: Hosted, dovetail: Callable[..., Any]
+) -> None:
     with shared.box() as box:
         first, more = (running(box, gpus=2, tenant="speech", resumable=True) for _ in range(2))
         assert (box.why(first).text, box.why(first).loan) == ("it is running", "")
@@ -63,6 +65,13 @@ def test_a_job_beyond_its_tenants_number_knows_who_lends(shared: Hosted) -> None
             "first; this job would be asked to save its work, have 30 s for that, and wait again "
             "with what it saved"
         )
+        shown = dovetail("nodes", "--tenants", "--data-dir", shared.folder).out
+        # A number has no place: no GPU of it is anybody's, nor is it nobody's.
+        assert "(nobody)" not in shown and f"job {more}" in shown
+        box.cancel(more)
+        box.wait(more)
+        fixed = box.submit(["true"], gpus=1, tenant="speech")
+        assert box.why(fixed).unblock == "1 more GPU of its own"
 
 
 def test_who_runs_on_as_if_lent_and_cannot_resume_is_told_that_it_would_lose_its_work(
@@ -102,3 +111,14 @@ def test_the_terminal_tells_all_that_is_known_of_tenants(
         )
         assert row[3:5] == [loan.user, loan.borrower]
     assert all(len(line) <= 80 for line in shown.splitlines())
+
+
+@pytest.mark.parametrize("shared", ["cells"], indirect=True)
+def test_a_dry_run_says_who_must_leave_first(shared: Hosted, dovetail: Callable[..., Any]) -> None:
+    with shared.box() as box:
+        number = running(box, gpus=4, borrow=True, resumable=True, name="fit")
+    asked = ("submit", "--tenant", "vision", "--gpus", "2", "--dry-run")
+    told = dovetail(*asked, "--data-dir", shared.folder, "--", "true").out
+    said = f"start when they are free: its 2 GPUs are lent to job {number} (fit), which must leave"
+    assert said in " ".join(told.split())
+    assert all(len(line) <= 80 for line in told.splitlines())

@@ -83,3 +83,13 @@ def test_whoever_forgets_and_remembers_decides_alike() -> None:
     for each in (made, again):
         assert stopped(each, 10, 2) == [1]
     assert made.snapshot() == again.snapshot()
+
+
+def test_it_is_told_how_much_of_what_an_owner_wants_is_lent() -> None:
+    tenants = owners("cells", red="gpus = [4]", blue="gpus = [4]")
+    made = scheduler("1x8", "fifo:skip=true", tenants=tenants, acknowledged=True)
+    kept = spec(0, 4, tenant="red")
+    made.step(0.0, [Submitted(kept), Submitted(spec(1, 2, tenant="blue", priority=-1.0))])
+    made.step(1.0, [Submitted(spec(2, 4, 1.0, tenant="blue"))])
+    text = "2 of its 4 GPUs are lent to job 1 (j1), which must leave first"
+    assert made.explain(2).text == text

@@ -85,6 +85,6 @@ def test_the_page_of_a_job_on_loan_says_whose_it_is(look, owned):
     page = look(owned, at=f"#/jobs/{lent}")
     page.get_by_text("Its 8 GPUs are lent to it").wait_for()
     page.get_by_role("heading", name="On loan").wait_for()
-    page.get_by_text("Of its GPUs 2 are speech's, 4 are vision's and 2 are nobody's").wait_for()
+    page.get_by_text("Of its GPUs speech owns 2, vision owns 4 and nobody owns 2").wait_for()
     assert complaints(page) == []
     owned.box.cancel(lent)

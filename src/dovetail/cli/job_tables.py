@@ -252,6 +252,8 @@ def forecast_text(found: Forecast) -> str:
     if found.starts_in is None:
         return f"It would wait{many}: {found.reason}. When it would start cannot be told."
     where = places_text(found.places)
+    if found.starts_in == 0 and found.reason:
+        return f"It would have{many} {where} at once, and start when they are free: {found.reason}."
     if found.starts_in == 0:
         return f"It would start now{many} on {where}."
     believed = " if jobs take as long as believed" if found.believed else ""

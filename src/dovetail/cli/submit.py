@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -159,13 +160,14 @@ def looked(task: dict[str, Any]) -> str:
 
 
 def _preview(found: Box, task: dict[str, Any], as_json: bool) -> None:
+    from dovetail.cli.answer_texts import WIDTH  # noqa: PLC0415
     from dovetail.cli.job_tables import forecast_text  # noqa: PLC0415
 
     said = found.forecast(task)
     if as_json:
         print_json(said)
     elif said.possible:
-        typer.echo(forecast_text(said))
+        typer.echo("\n".join(textwrap.wrap(forecast_text(said), WIDTH)))
     if not said.possible:
         raise UserError(forecast_text(said))
 

@@ -32,6 +32,8 @@ STYLES = {
     Use.BAD: "red",
 }
 NOBODY = "(nobody)"
+NOWHERE = "–"
+"""Whose a GPU is that others use, or nobody, where tenants own numbers of them."""
 
 
 def owners_line(found: Overview | Tenants) -> str:
@@ -50,8 +52,8 @@ def tenants_tables(found: Tenants, now: float) -> list[RenderableType]:
     if any(tenant.cells for tenant in found.tenants):
         shown.append(_cells(found.tenants))
     if found.loans:
-        shown.append(_loans(found.loans, now))
-    shown.append(_nodes(found.patches))
+        shown.append(_loans(found.loans, _unowned(found), now))
+    shown.append(_nodes(found.patches, _unowned(found)))
     if any(patch.cell and not patch.bound for patch in found.patches):
         shown.append(
             text("~: not tied to these GPUs; they are what its owner would get now", "dim")
@@ -113,8 +115,9 @@ def _owners(found: Tenants) -> Table:
     table = plain_table(
         "tenant", "GPUs", "used", "idle", "lent", "bad", "borrowed", "running", "on loan", "waiting"
     )
+    table.columns[0].overflow = "fold"
     for column in table.columns[1:]:
-        column.justify = "right"
+        column.justify, column.no_wrap = "right", True
     for each in found.tenants:
         amounts = (each.gpus, each.used, each.idle, each.lent, each.bad, each.borrowed)
         counts = (each.running, each.borrowing, each.waiting)
@@ -150,12 +153,16 @@ def _cells(tenants: Iterable[Tenant]) -> Table:
     return table
 
 
-def _loans(loans: Iterable[Loan], now: float) -> Table:
+def _unowned(found: Tenants) -> str:
+    return NOWHERE if found.kind == "shares" else NOBODY
+
+
+def _loans(loans: Iterable[Loan], unowned: str, now: float) -> Table:
     table = plain_table("lent to", "name", "user", "tenant", "GPUs", "of", "for", "back")
     for column in table.columns[:7]:
         column.no_wrap = True
-    for column, width in zip(table.columns[1:4], (12, 10, 10), strict=True):
-        column.max_width = width
+    for place, width in {1: 12, 2: 10, 3: 10, 5: 12}.items():
+        table.columns[place].max_width = width
     for loan in loans:
         table.add_row(
             text(f"job {loan.job}"),
@@ -163,7 +170,7 @@ def _loans(loans: Iterable[Loan], now: float) -> Table:
             text(loan.user),
             text(loan.borrower or NOBODY),
             text(_where(loan.node, loan.devices)),
-            text(loan.lender or NOBODY),
+            text(loan.lender or unowned),
             text("" if loan.since is None else compact(max(0.0, now - loan.since))),
             text(_back(loan)),
         )
@@ -178,7 +185,7 @@ def _back(loan: Loan) -> str:
     return f"in {duration(loan.back_in)}{wanted}"
 
 
-def _nodes(patches: Iterable[Patch]) -> Table:
+def _nodes(patches: Iterable[Patch], unowned: str) -> Table:
     table = plain_table("node", "GPUs", "of", "cell", "use", "jobs")
     last = ""
     for patch in sorted(patches, key=lambda each: (each.node, each.devices)):
@@ -186,7 +193,7 @@ def _nodes(patches: Iterable[Patch]) -> Table:
         table.add_row(
             text(name),
             text(_spans(patch.devices)),
-            text(patch.tenant or NOBODY, "" if patch.tenant else "dim"),
+            text(patch.tenant or unowned, "" if patch.tenant else "dim"),
             text(patch.cell + ("" if patch.bound or not patch.cell else " ~")),
             text(patch.use, STYLES[patch.use]),
             text(", ".join(map(str, patch.jobs))),

@@ -65,7 +65,7 @@ class Forecasting:
         while job := ahead.scheduler.jobs.get(self._number):
             if job.allocation is not None:
                 held, waits = places(job.allocation, self._nodes), ahead.now - self._begun
-                reason = why if waits else ""
+                reason = why if waits or job.awaits else ""
                 return Forecast(True, reason, waits, held, self._count, waits > 0)
             if time.monotonic() > until or not ahead.advance():
                 break

@@ -5,6 +5,8 @@ Nothing is decided here and nothing is done. What people ask comes in through `w
 
 from __future__ import annotations
 
+import logging
+
 from dovetail.controller.circumstances import Circumstances
 from dovetail.controller.dependencies import DONE
 from dovetail.controller.journal import Entry
@@ -16,6 +18,7 @@ from dovetail.executors.protocol import (
     Ended,
     Fate,
     Fault,
+    Hindered,
     Opened,
     Paused,
     Report,
@@ -38,7 +41,15 @@ from dovetail.model.event import (
 )
 from dovetail.model.job import Status
 
+log = logging.getLogger(__name__)
+
 REBOOTED = "the machine was restarted while it ran"
+
+COULD_NOT = "it could not be "
+"""How it begins what is said of a job that an engine cannot do something to."""
+INSTEAD = {"suspend": "it is stopped instead", "resize": "it keeps what it has"}
+"""What comes of deeds that are given up."""
+DEEDS = {"stop": "stopped", "suspend": "suspended", "resume": "resumed", "resize": "resized"}
 
 TELL_EVERY = 10.0
 """Seconds between two measurements of one job that the scheduler hears of."""
@@ -82,9 +93,28 @@ class Intake:
             self._running(live, report)
         elif isinstance(report, Saved):
             self._saved(live)
+        elif isinstance(report, Hindered):
+            self._hindered(live, report)
         elif isinstance(report, Paused):
+            self._eased(live)
             self._clock_out(live, live.run)
             self.events.append(Stopped(live.id))
+
+    def _hindered(self, live: Live, report: Hindered) -> None:
+        """People are told; who cannot be suspended is stopped, as others wait for its devices."""
+        then = "this is tried again"
+        if report.given_up:
+            then = INSTEAD[report.deed]
+        why = f"{COULD_NOT}{DEEDS[report.deed]} ({report.reason}); {then}"
+        log.warning("job %d: %s", live.id, why)
+        self.note(live, why)
+        if report.given_up and report.deed == "suspend":
+            self.stops.append(live)
+
+    def _eased(self, live: Live) -> None:
+        """It could be done after all."""
+        if live.reason.startswith(COULD_NOT):
+            self.note(live, "")
 
     def _orphan(self, report: Fate) -> None:
         if isinstance(report, Ended):
@@ -100,6 +130,7 @@ class Intake:
     def _running(self, live: Live, report: Running) -> None:
         assert live.run is not None
         run = live.run
+        self._eased(live)
         if not run.confirmed:
             run.confirmed, run.allocation = True, report.allocation
             self.entry.attempt(*report.attempt, confirmed=1, launch=run.launch())
@@ -130,7 +161,11 @@ class Intake:
             self._fulfil(live, run.fate)
         elif run.stopping:
             # A job that saves its work when asked to stop ends with code 0 too.
+            self._eased(live)
             self.events.append(Stopped(live.id))
+            if self.scheduler.jobs[live.id].residual is not None:
+                # It was to stand still and is gone instead, with what it would have kept.
+                self.events.append(Stopped(live.id))
         elif report.code == 0:
             self.events.append(Finished(live.id))
         elif report.fault is Fault.ENGINE:

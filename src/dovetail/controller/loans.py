@@ -32,23 +32,17 @@ def _places(controller: Controller, number: int) -> str:
     gpus: Counter[str] = Counter()
     for each in lent_to(controller, number):
         gpus[each.lender] += round(each.gpus * WHOLE)
-    if set(gpus) <= {""}:
-        return "what it runs on is nobody's"
-    if len(gpus) == 1:
-        return f"what it runs on is {next(iter(gpus))}'s"
+    if len(gpus) < 2:
+        return f"what it runs on is owned by {next(filter(None, gpus), 'nobody')}"
     owners = sorted(gpus.items(), key=lambda each: (not each[0], each[0]))
-    return f"of its GPUs {_listed([_some(name, number / WHOLE) for name, number in owners])}"
-
-
-def _some(name: str, gpus: float) -> str:
-    """`2 are vision's`."""
-    return f"{gpus:g} {'is' if gpus <= 1 else 'are'} {name or 'nobody'}'s"
+    listed = [f"{name or 'nobody'} owns {number / WHOLE:g}" for name, number in owners]
+    return f"of its GPUs {_listed(listed)}"
 
 
 def _numbers(found: Overview) -> str:
     """Who lends, where tenants own numbers: one GPU is as good as another."""
     lenders = [f"{each.name} ({each.lent:g})" for each in found.estates if each.lent]
-    return f"GPUs are lent by {_listed(lenders)}" if lenders else "its GPUs are nobody's"
+    return f"GPUs are lent by {_listed(lenders)}" if lenders else "nobody owns its GPUs"
 
 
 def _then(asked: Submission, kind: str) -> str:
@@ -57,8 +51,8 @@ def _then(asked: Submission, kind: str) -> str:
     saves = f"be asked to save its work, have {time} for that, and wait again with what it saved"
     ends = f"be asked to end, have {time} for that, and lose its work"
     if kind == CELLS:
-        last = f"would {saves}" if asked.resumable else f"cannot resume, so it would {ends}"
-        return f"if an owner wants these and no others will do, the job {last}"
+        then = "if an owner wants these and no others will do, the job would {}"
+        return then.format(saves) if asked.resumable else f"it cannot resume: {then.format(ends)}"
     first = "the last to borrow" if asked.resumable else "those who can resume"
     last = f"would {saves}" if asked.resumable else f"cannot, and would {ends}"
     return f"if an owner wants some back, {first} go first; this job {last}"

@@ -82,6 +82,8 @@ class Controller:
         self.settings = settings or Settings()
         self.time = TimeBase(clock or MachineClock(), journal.anchor(), journal.last_moment())
         journal.drop_anchor(self.time.anchor)
+        #: on the time of decisions
+        self.began = self.time.now()
         with keeping_all():
             self.scheduler, last = self._recover(make, parts)
             self.roster = Roster(journal.store)

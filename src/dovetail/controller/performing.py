@@ -11,15 +11,18 @@ from typing import NamedTuple
 
 from dovetail.controller.circumstances import Circumstances
 from dovetail.controller.dependencies import DONE
+from dovetail.controller.intake import COULD_NOT
 from dovetail.controller.journal import Entry
 from dovetail.controller.roster import HELD, Live, Roster, Run
 from dovetail.core.scheduler import Scheduler
-from dovetail.executors.protocol import Attempt, Ended, Executor, Launch, Report
+from dovetail.executors.protocol import Attempt, Ended, Executor, Hindered, Launch, Report
 from dovetail.model.allocation import Allocation
 from dovetail.model.plan import Change, Plan, Reject, Resume, Start, Stop, Suspend
 
 LONGEST_REST = 60.0
 """Seconds between two tries of a call that fails."""
+MOST_TRIES = 5
+"""Of a suspend; then the job is stopped instead, so that who waits for its devices has them."""
 
 
 class Effect(NamedTuple):
@@ -31,7 +34,7 @@ class Effect(NamedTuple):
 
 
 class Performer:
-    """Makes the calls. One that fails is made again later; a failed start is the attempt's end."""
+    """Makes the calls. One that fails is told of and made again; a failed start is its end."""
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
@@ -74,8 +77,15 @@ class Performer:
                 reason = f"could not be started: {error}"
                 self.news.append(Ended(effect.attempt, None, None, reason))
             else:
-                rest = min(LONGEST_REST, 2.0**tries)
-                self._again.append((now + rest, tries + 1, effect))
+                self._hindered(effect, str(error), now, tries)
+
+    def _hindered(self, effect: Effect, why: str, now: float, tries: int) -> None:
+        """Make a call again later, and tell of the first time and the last."""
+        given_up = effect.name == "suspend" and tries + 1 >= MOST_TRIES
+        if not tries or given_up:
+            self.news.append(Hindered(effect.attempt, effect.name, why, given_up))
+        if not given_up:
+            self._again.append((now + min(LONGEST_REST, 2.0**tries), tries + 1, effect))
 
     def due(self) -> float | None:
         """When a call that failed is made again."""
@@ -167,6 +177,10 @@ class Booking:
             live.run.allocation = allocation
             self.entry.attempt(*live.run.attempt, launch=live.run.launch())
             self.effects.append(self.performer.resize(live.run.attempt, allocation))
+            if live.reason.startswith(COULD_NOT):
+                # What was said of the last resize may not be true of this one.
+                live.reason = ""
+                self.entry.job(live.id, reason="")
 
     def _end(self, live: Live, state: str, reason: str) -> None:
         if not reason and state != DONE:

@@ -261,6 +261,8 @@ def _vacated(controller: Controller, reason: Reason) -> Reason:
     times = [left for job in jobs if (left := back_in(controller, job)) is not None]
     if not times:
         return reason
+    if not max(times):
+        return reason._replace(text=f"{reason.text}: its time for that is over, and it is ended")
     word = "back" if reason.cause == "lent" else "free"
     return reason._replace(text=f"{reason.text}: {word} in {ceil(max(times))} s at the latest")
 

@@ -146,4 +146,6 @@ def back_in(controller: Controller, job: Job) -> float | None:
     live = controller.roster.get(job.id)
     if live is None or job.status is not Status.STOPPING:
         return None
-    return max(0.0, job.since + live.submission.grace - controller.time.now())
+    # Who was asked by a controller that is gone is asked again, and has its time again.
+    asked = max(job.since, controller.began)
+    return max(0.0, asked + live.submission.grace - controller.time.now())

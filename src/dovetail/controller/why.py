@@ -151,7 +151,8 @@ def _stopped(controller: Controller, seen: Description) -> str:
     elif favoured and cause.startswith(DISPLACED):
         cause = f"{cause.removeprefix(DISPLACED)}, {_before(controller, favoured, seen.priority)}"
     room = f" to make room for job {', '.join(map(str, favoured[:5]))}" if favoured else ""
-    return f"it was stopped{room}{f' ({cause})' if cause else ''}"
+    lost = "" if seen.resumable else "; it cannot resume, so that work is lost"
+    return f"it was stopped{room}{f' ({cause})' if cause else ''}{lost}"
 
 
 def _before(controller: Controller, favoured: list[int], priority: float) -> str:

@@ -5,6 +5,8 @@ Who is asked to leave may be of the same queue, or have been lent what the job's
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dovetail.core.accounts import Accounts
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Cluster
@@ -18,7 +20,10 @@ def explain(books: Accounts, job: Job) -> Reason:
     borrowed = [other for other in others if books.jobs[other].home != job.home]
     if borrowed:
         assert job.allocation is not None
+        lent = _shared(job.allocation, [books.releasing.get(other) for other in borrowed])
         mine, verb = _devices(job.allocation, books.cluster)
+        if 0 < lent < job.allocation.gpus:
+            mine, verb = f"{lent} of its {job.allocation.gpus} GPUs", "is" if lent == 1 else "are"
         named = " and ".join(f"job {other} ({books.jobs[other].spec.name})" for other in borrowed)
         text = f"{mine} {verb} lent to {named}, which must leave first"
         return Reason("lent", text, others, f"the stop of {named}")
@@ -35,3 +40,11 @@ def _devices(held: Allocation, cluster: Cluster) -> tuple[str, str]:
     if held.gpus == 1:
         return "its GPU", "is"
     return (f"its {held.gpus} GPUs", "are") if held.gpus else ("what it needs", "is")
+
+
+def _shared(mine: Allocation, others: Sequence[Allocation | None]) -> int:
+    """How many devices are in somebody else's hands still."""
+    held: dict[int, int] = {}
+    for part in (part for other in others if other is not None for part in other.parts):
+        held[part.node] = held.get(part.node, 0) | part.devices
+    return sum((part.devices & held.get(part.node, 0)).bit_count() for part in mine.parts)

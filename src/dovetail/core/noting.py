@@ -159,7 +159,7 @@ class Noting(Books):
                 self._wait_again(job)
             else:
                 move(job, SUSPENDED)
-        elif job.allocation is not None and not job.awaits:
+        elif job.status is SUSPENDED or (job.allocation is not None and not job.awaits):
             self._lose(job)
 
     def _lose(self, job: Job) -> None:

@@ -99,6 +99,17 @@ class Paused(NamedTuple):
     attempt: Attempt
 
 
+class Hindered(NamedTuple):
+    """What was asked of an attempt cannot be done now; it is tried again."""
+
+    attempt: Attempt
+    #: stop, suspend, resume or resize
+    deed: str
+    reason: str
+    #: nobody tries again
+    given_up: bool = False
+
+
 class Closed(NamedTuple):
     """A machine takes nothing new; what is there goes on, or ends with reports of its own."""
 
@@ -113,7 +124,7 @@ class Opened(NamedTuple):
     node: int
 
 
-Fate = Running | Ended | Advanced | Saved | Paused
+Fate = Running | Ended | Advanced | Saved | Paused | Hindered
 Report = Fate | Closed | Opened
 
 

@@ -178,9 +178,9 @@ class Forecast:
 
     #: can it run here at all?
     possible: bool
-    #: why not, or why not now
+    #: why not, why not now, or who must leave first
     reason: str
-    #: seconds until it would start; None: cannot be told
+    #: seconds until it has its place; None: cannot be told
     starts_in: float | None = None
     #: where its first job would run
     places: tuple[Place, ...] = ()

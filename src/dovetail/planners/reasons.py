@@ -42,7 +42,7 @@ def why_impossible(request: Request, empty: Cluster) -> str:
         have = ", ".join(pool.type for pool in empty.pools)
         return f"asks for GPU type {' or '.join(types)}; the cluster has {have}"
     if request.gpus > empty.gpus:
-        return f"asks for {asked}; the cluster has {empty.gpus} GPUs"
+        return f"asks for {asked}; the cluster has {empty.gpus} GPU{'s' * (empty.gpus != 1)}"
     return f"asks for {asked}; no nodes of the cluster fit that even when empty"
 
 

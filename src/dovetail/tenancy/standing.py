@@ -65,7 +65,9 @@ def worded(
     own = f"{tenant} has {left / WHOLE:g} GPUs left of its own"
     if reason.cause == "next" and asked > left and not resumable:
         text = f"{own}, and a job that cannot resume may not borrow"
-        return Reason("borrowing", text, (), f"{(asked - left) / WHOLE:g} more GPUs of its own")
+        more = (asked - left) / WHOLE
+        unblock = f"{more:g} more GPU{'' if more <= 1 else 's'} of its own"
+        return Reason("borrowing", text, (), unblock)
     if reason.cause == "next":
         text = f"{own}, and what else it could have was borrowed before"
         return Reason("borrowing", text, (), "more idle GPUs")

@@ -30,6 +30,7 @@ from dovetail.executors.protocol import (
     Attempt,
     Ended,
     Executor,
+    Hindered,
     Launch,
     Report,
     Running,
@@ -163,18 +164,21 @@ class Local(Executor):
         """Other amounts of CPU and memory on the same devices, without a restart.
 
         Where that cannot be, as when more memory is in use, it is reported as running on what it
-        has.
+        has, and why.
         """
         run = self._runs.get(attempt)
         if run is None:
             return
         before = run.allocation
-        kind = classify(before, allocation)
-        if kind in (Difference.IN_PLACE, Difference.NONE) and self._fence(run.key, allocation):
+        kind, refusal = classify(before, allocation), "its devices cannot be changed"
+        if kind in (Difference.IN_PLACE, Difference.NONE):
+            refusal = self._fence(run.key, allocation)
+        if not refusal:
             run.allocation = allocation
             return
         self._fence(run.key, before)
         self._reports.append(Running(attempt, before))
+        self._reports.append(Hindered(attempt, "resize", refusal, given_up=True))
 
     def adopt(self, launch: Launch) -> bool:
         """After a restart of the controller: is this attempt known here, running or ended?"""
@@ -221,13 +225,13 @@ class Local(Executor):
         cores = self._cores.take(key, allocation.cpu)
         return Limits(cores, allocation.cpu, allocation.memory)
 
-    def _fence(self, key: str, allocation: Allocation) -> bool:
-        """Set the limits of an attempt that is there already; False: not possible."""
+    def _fence(self, key: str, allocation: Allocation) -> str:
+        """Set the limits of an attempt that is there already; why not, if it is not possible."""
         try:
             self.fences.resize(key, self._limits(key, allocation))
-        except OSError:
-            return False
-        return True
+        except OSError as error:
+            return error.strerror or str(error)
+        return ""
 
     def _order(self, launch: Launch, folder: Folder, entry: Entry) -> dict[str, Any]:
         """What the shim is told."""

@@ -21,6 +21,7 @@ from dovetail.executors.protocol import (
     Attempt,
     Ended,
     Fault,
+    Hindered,
     Paused,
     Report,
     Running,
@@ -32,6 +33,8 @@ WATCH = 1.0
 """Seconds between two looks at memory."""
 UNBEGUN = "it vanished before its command was started"
 LOST = "lost: it vanished without saying how it ended, as after a reboot"
+PATIENCE = 30.0
+"""Seconds in which one that cannot be frozen is tried again."""
 
 
 class _Stop(NamedTuple):
@@ -62,6 +65,11 @@ class Run:
         self._mark = (0, 0)
         self._running_due = True
         self._pause_due = False
+        #: it was told to go on, and may stand still yet
+        self._thaw_due = False
+        #: what keeps it from standing still or going on, and since when
+        self._hindrance = ""
+        self._hindered_since: float | None = None
         self._stop: _Stop | None = None
         self._asked = False
         self._killing = False
@@ -81,14 +89,14 @@ class Run:
 
     def suspend(self) -> None:
         """Let it stand still."""
-        self._pause_due = True
+        self._pause_due, self._thaw_due = True, False
         self._pursue_pause()
 
     def resume(self) -> None:
         """Let it go on."""
         self._pause_due = False
         self._fences.thaw(self.key)
-        self._running_due = True
+        self._thaw_due = self._running_due = True
 
     def found_frozen(self) -> None:
         """After a restart of the controller: tell of a pause that was asked for before."""
@@ -101,7 +109,7 @@ class Run:
         lives = alive(self._shim)
         # In this order: what a shim wrote before it went is read after it.
         self._refresh()
-        if self._running_due and self.runs:
+        if self._running_due and self.runs and self._goes_on():
             self._running_due = False
             yield Running(self.attempt, self.allocation)
         if (news := self._progress.news()) is not None:
@@ -116,6 +124,21 @@ class Run:
         if self._pause_due and self._pursue_pause():
             self._pause_due = False
             yield Paused(self.attempt)
+        yield from self._hindered(now)
+
+    def _hindered(self, now: float) -> Iterator[Report]:
+        """What keeps it from standing still or going on: told once, and when it is given up."""
+        if not self._hindrance:
+            self._hindered_since = None
+            return
+        deed = "suspend" if self._pause_due else "resume"
+        if self._hindered_since is None:
+            self._hindered_since = now
+            yield Hindered(self.attempt, deed, self._hindrance)
+        elif self._pause_due and now - self._hindered_since > PATIENCE:
+            self._pause_due = False
+            yield Hindered(self.attempt, deed, self._hindrance, given_up=True)
+            self._hindrance = ""
 
     def _refresh(self) -> None:
         try:
@@ -172,9 +195,20 @@ class Run:
         """Freeze it, again if need be; does it stand still?"""
         if not self.runs or self._stop is not None:
             return False
-        with suppress(OSError):
+        try:
             self._fences.freeze(self.key)
+            self._hindrance = ""
+        except OSError as error:
+            self._hindrance = error.strerror or str(error)
         return self._fences.frozen(self.key)
+
+    def _goes_on(self) -> bool:
+        """Thaw it, again if need be, where it was told to go on."""
+        if self._thaw_due:
+            self._fences.thaw(self.key)
+            self._thaw_due = bool(self._fences.members(self.key)) and self._fences.frozen(self.key)
+            self._hindrance = "its processes stand still" if self._thaw_due else ""
+        return not self._thaw_due
 
     def _finish(self) -> Iterator[Report]:
         if self._fences.members(self.key):

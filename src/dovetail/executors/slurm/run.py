@@ -17,6 +17,7 @@ from dovetail.executors.protocol import (
     Advanced,
     Ended,
     Fault,
+    Hindered,
     Launch,
     Paused,
     Report,
@@ -43,6 +44,16 @@ class Deed(Enum):
     KILL = "kill"
     PAUSE = "pause"
     CONTINUE = "continue"
+
+
+HINDERED = {
+    Deed.WITHDRAW: "stop",
+    Deed.TERMINATE: "stop",
+    Deed.KILL: "stop",
+    Deed.PAUSE: "suspend",
+    Deed.CONTINUE: "resume",
+}
+"""What was asked for, by what Slurm is asked for."""
 
 
 class Stop(NamedTuple):
@@ -73,6 +84,8 @@ class Run:
         self._waiting_since: float | None = None
         self._missed = 0
         self._done: set[Deed] = set()
+        #: what Slurm said no to
+        self._refused: set[Deed] = set()
         self._pause_due = False
         self._stands_still = False
 
@@ -87,6 +100,7 @@ class Run:
         """Let it stand still."""
         self._pause_due = True
         self._done.discard(Deed.PAUSE)
+        self._refused.discard(Deed.PAUSE)
 
     def ask_to_continue(self) -> None:
         """Let it go on."""
@@ -129,9 +143,19 @@ class Run:
             return Deed.CONTINUE
         return None
 
+    def hindered(self, deed: Deed, reason: str) -> Iterator[Report]:
+        """Slurm said no, which is told once. It is asked again; but others wait for a pause."""
+        if deed is Deed.PAUSE:
+            self._pause_due = False
+        if deed not in self._refused:
+            self._refused.add(deed)
+            given_up = deed is Deed.PAUSE
+            yield Hindered(self.launch.attempt, HINDERED[deed], reason, given_up)
+
     def did(self, deed: Deed) -> Iterator[Report]:
         """It was done."""
         self._done.add(deed)
+        self._refused.discard(deed)
         if deed is Deed.PAUSE:
             self._stands_still = True
             yield Paused(self.launch.attempt)

@@ -45,6 +45,9 @@ CANCELLING: dict[Deed, tuple[str, ...]] = {
 }
 """What `scancel` is told, for many jobs at once."""
 
+ENDED_MEANWHILE = ("invalid job id", "already completing", "already finished", "not running")
+"""How Slurm says no to what need not be done any more: what became of it is in the next answer."""
+
 Order = Callable[[], None]
 
 
@@ -152,7 +155,7 @@ class Worker(Thread):
             run.ask_to_continue()
 
     def insist(self, attempt: Attempt) -> None:
-        """What runs cannot be changed: say what it has."""
+        """What runs cannot be changed, as the capabilities say: say what it has."""
         if run := self.runs.get(attempt):
             self.reports.put(Running(attempt, run.launch.allocation))
 
@@ -202,9 +205,12 @@ class Worker(Thread):
         except Trouble as error:
             self.trouble = str(error)
             return
-        except Refused:
-            # It ended meanwhile; what became of it is in the next answer.
-            pass
+        except Refused as error:
+            if not any(phrase in str(error).lower() for phrase in ENDED_MEANWHILE):
+                for run in runs:
+                    for report in run.hindered(deed, str(error)):
+                        self.reports.put(report)
+                return
         for run in runs:
             for report in run.did(deed):
                 self.reports.put(report)

@@ -30,7 +30,7 @@ function drawn(told) {
       tile("Idle", number(sum("idle")), "GPUs of tenants"), tile("Out of service", number(sum("bad")), "GPUs of tenants"), tile("Nobody's", number(told.unowned), "GPUs")),
     h("div", { class: "legend uses", "aria-hidden": "true" }, [["used", "its owner's job"], ["lent", "lent"], ["returning", "on its way back"], ["idle", "idle"], ["bad", "out of service"]].map(([use, text]) => h("span", { class: "entry" }, h("i", { class: `cell-gpu ${use}` }), text))),
     h("div", { class: "estates" }, named.map((each) => estate(each, told))),
-    told.loans.length ? h("section", { class: "card flush" }, h("h2", { class: "inset", text: "What is lent to whom" }), loans(told.loans)) : h("p", { class: "quiet", text: "Nothing is lent." }),
+    told.loans.length ? h("section", { class: "card flush" }, h("h2", { class: "inset", text: "What is lent to whom" }), loans(told)) : h("p", { class: "quiet", text: "Nothing is lent." }),
   ];
 }
 
@@ -79,10 +79,10 @@ function cells({ name, cells: owned }) {
   return table(`Cells of ${name}`, columns, owned.map((each) => [`${each.type} (${counted(each.gpus, "GPU")})`, count(each.owned), count(each.used), count(each.idle), count(each.lent), count(each.bad)]));
 }
 
-function loans(lent) {
+function loans({ loans: lent, kind }) {
   const columns = [["Job"], ["User"], ["From"], ["To"], ["Where"], ["For", "num"], ["Back", "num"]];
   return table("What is lent to whom", columns, lent.map((each) => [
-    h("a", { href: `#/jobs/${each.job}`, text: `${each.job} ${each.name}` }), person(each.user), each.lender ? tenant(each.lender) : "nobody", each.borrower ? tenant(each.borrower) : "nobody", `${each.node} GPU ${ranges(each.devices)}`,
+    h("a", { href: `#/jobs/${each.job}`, text: `${each.job} ${each.name}` }), person(each.user), each.lender ? tenant(each.lender) : kind === "shares" ? "–" : "nobody", each.borrower ? tenant(each.borrower) : "nobody", `${each.node} GPU ${ranges(each.devices)}`,
     each.since ? since(each.since) : "–",
     each.back_in === null ? "when wanted" : [`in ${span(each.back_in)}`, each.wanted_by === null ? null : [", for ", h("a", { href: `#/jobs/${each.wanted_by}`, text: each.wanted_by })]]]));
 }
