@@ -30,6 +30,7 @@ from dovetail.traces import FORMATS
 from dovetail.traces.generator import KINDS
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+PICTURE = re.compile(r"""(?:!\[[^\]]*\]\(|(?:src|srcset)=")([^)"\s]+)""")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 DRAWN = ("generate:philly", "generate:gavel", "generate:poisson")
 """Workloads from numpy's generator: another version of it may draw other jobs."""
@@ -56,6 +57,15 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert target.is_relative_to(ROOT), f"{name_of(page)} links out of the project: {link}"
         if anchor:
             assert anchor in anchors(target), f"{name_of(page)}: {link} has no such heading"
+
+
+def test_every_picture_is_there_and_shown() -> None:
+    shown = {
+        (page.parent / name).resolve()
+        for page in pages()
+        for name in PICTURE.findall(CODE.sub("", page.read_text()))
+    }
+    assert shown == set((ROOT / "docs" / "images").iterdir())
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:
