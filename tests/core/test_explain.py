@@ -37,6 +37,14 @@ def test_only_as_many_blockers_as_are_missing_and_the_first_to_end_first() -> No
     assert decider.explain(3).blockers == (0, 1)
 
 
+def test_jobs_of_one_name_are_named_together() -> None:
+    decider = scheduler("1x4", "fifo")
+    for number, name in enumerate(("sweep", "sweep", "train")):
+        step(decider, number, Submitted(spec(number, 1, float(number), name=name)))
+    step(decider, 3, Submitted(spec(3, 4, 3.0, name="wide")))
+    assert decider.explain(3).unblock == "the end of sweep (×2) and train"
+
+
 def test_somebody_else_comes_first() -> None:
     decider = told("fifo", "1x4", 3, 2, 1)
     reason = decider.explain(2)

@@ -20,7 +20,6 @@ SHOWN = {
     "cluster-dark",
     "jobs-dark",
     "job",
-    "history-light",
     "large",
     "phone",
     "what-if-answer",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hosting import until
 from looking import TRAINING, picture
 from served import Served, real
 
@@ -36,26 +37,30 @@ def training(served: Served, name: str) -> int:
 
 def test_every_resize_of_a_running_job_is_on_its_page(look, tuned, tmp_path):
     first = training(tuned, "resized")
+
+    def back() -> bool:
+        """Has it fewer cores for a while, and then as many as at first?"""
+        held = [each.places[0].cpu for each in tuned.box.timeline(first) if each.places]
+        return held[0] == held[-1] > min(held)
+
     page = look(tuned, at=f"#/jobs/{first}")
     steps = page.locator(".steps li")
     steps.filter(has_text="runs").first.wait_for()
-    assert page.locator(".grants").count() == 0  # nothing changed yet
     second = training(tuned, "newcomer")
     steps.filter(has_text="now with").first.wait_for()
     page.get_by_role("img", name="Cores granted").wait_for()
     tuned.box.cancel(second)
-    # Alone again it has as much as in the beginning: two resizes are told, without a reload.
+    # Alone again it has as much as in the beginning: both resizes are told, without a reload; and
+    # more where others use less or more of the machine's memory meanwhile.
+    until(back)
     steps.filter(has_text="now with").nth(1).wait_for()
     page.wait_for_timeout(3000)  # until there is something to see of it
     page.set_viewport_size({"width": 1280, "height": 900})
     picture(page, "resized", tmp_path)
-    told = tuned.box.timeline(first)
-    cores = [each.places[0].cpu for each in told if each.places]
-    assert cores[0] == cores[-1] > min(cores)
     tuned.box.cancel(first)
     # What it had can be read when it is over, too.
     page.locator(".heading .badge.cancelled").wait_for()
-    assert steps.filter(has_text="now with").count() == 2
+    assert steps.filter(has_text="now with").count() >= 2
     assert page.locator(".grants .chart").count() >= 1
 
 
