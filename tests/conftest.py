@@ -67,13 +67,11 @@ def books_are_in_order(
             scheduler.validate()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def nothing_outlives_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Controllers and jobs of tests that failed before they could end them."""
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """End controllers and jobs of tests that could not end them, interrupted ones too."""
     from remains import end
 
-    yield
-    end(tmp_path_factory.getbasetemp())
+    end(session.config._tmp_path_factory.getbasetemp())  # type: ignore[attr-defined]
 
 
 @pytest.hookimpl(wrapper=True)
