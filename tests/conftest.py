@@ -61,6 +61,15 @@ def books_are_in_order(
             scheduler.validate()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def nothing_outlives_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Controllers and jobs of tests that failed before they could end them."""
+    from remains import end
+
+    yield
+    end(tmp_path_factory.getbasetemp())
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
     """Let fixtures know how the test itself went."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from dovetail.answers.counterfactual import AT_ITS_PLACE, Trials
+from dovetail.answers.foresight import Present
 from dovetail.controller.parts import Parts, composer
 from dovetail.core.scheduler import Scheduler
 from dovetail.executors.fake import FakeExecutor, Machine
@@ -91,10 +92,11 @@ def scattered(seed: int) -> Scattered:
             scheduler.step(now, _confirmed(scheduler))
     ordering = policy(chosen).ordering()
     trials = Trials(
-        scheduler.image(),
-        make,
+        Present(scheduler.image(), make),
         now + 1.0,
         lambda job: job.expected,
+        types=tuple(pool.type for pool in scheduler.cluster.pools),
+        packed=not scheduler.cluster.idle,
         budget=2.0,
         lends=scheduler.tenancy.lends,
         reserves=ordering.backfill != "none" or ordering.patience is not None,

@@ -9,7 +9,7 @@ import pytest
 from scattered import Scattered, by_words, scattered
 
 from dovetail.answers.counterfactual import AT_ITS_PLACE, Trials
-from dovetail.answers.foresight import fork
+from dovetail.answers.foresight import Present, fork
 from dovetail.controller.parts import Parts, composer
 from dovetail.core.scheduler import Scheduler
 from dovetail.executors.fake import FakeExecutor, Machine
@@ -50,10 +50,11 @@ def job(number: int, gpus: int, cpu: int | None = None, **more: object) -> JobSp
 
 def trials(scheduler: Scheduler, make: Make, unlimited: Make | None = None) -> Trials:
     return Trials(
-        scheduler.image(),
-        make,
+        Present(scheduler.image(), make),
         10.0,
         lambda job: job.expected,
+        types=tuple(pool.type for pool in scheduler.cluster.pools),
+        packed=not scheduler.cluster.idle,
         budget=30.0,
         lends=scheduler.tenancy.lends,
         reserves=True,
@@ -185,7 +186,7 @@ def test_what_is_offered_is_true_when_tried(seed: int) -> None:
 
 def _hold(world: Scattered, job: Job, changed: JobSpec, idea: Instead) -> None:
     """The job as the words have it starts: at its place, and cancelled and submitted again."""
-    now, image = world.trials.now, world.trials.image
+    now, image = world.trials.now, world.trials.present.image
     others = [each for each in image["jobs"] if each.id != job.id]
     there = fork(world.make, {**image, "jobs": others})
     twin = job.twin()

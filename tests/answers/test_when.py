@@ -153,7 +153,9 @@ def test_tenants_that_are_apart_are_looked_at_alone() -> None:
             for n in numbers
         ],
     )
-    apart = when(scheduler.image(), make, 1.0, [18])[18]
+    red = scheduler.images_of([0])[0]
+    assert {job.id for job in red["jobs"]} == set(numbers[::2])
+    apart = when(red, lambda: workbench.scheduler("1x4", "fifo"), 1.0, [18])[18]
     together = when(scheduler.image(), make, 1.0, numbers)[18]
     assert (apart.start, apart.end) == (together.start, together.end)
     assert apart.start == Range(89.0, 89.0, 89.0)

@@ -8,19 +8,21 @@ from __future__ import annotations
 import asyncio
 import os
 import pwd
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
 import httpx
 import pytest
+from remains import end
 
 from dovetail.controller.api.app import make_app
 from dovetail.controller.api.listening import Listening
@@ -30,6 +32,7 @@ from dovetail.controller.loop import Settings
 from dovetail.controller.opening import Engine, Opening, local, opened
 from dovetail.controller.parts import Parts
 from dovetail.live import Box, connect
+from dovetail.live.connection import KEPT
 from dovetail.tenancy.contracts import contracts_in
 from dovetail.tenancy.kinds import Tenants
 
@@ -67,6 +70,11 @@ def told_by(file: Path) -> str:
     return f"until [ -e '{file}' ]; do sleep 0.02; done"
 
 
+def slow_at_first(words: Sequence[str]) -> str:
+    """A line of shell: a loop whose steps take long in its first attempt, to be stopped in time."""
+    return f"exec {shlex.join(words)} $([ $DOVETAIL_ATTEMPT = 1 ] && echo 0.25 || echo 0)"
+
+
 def of_tenants(kind: str = "cells") -> Parts:
     """What decides where tenants own all GPUs."""
     tenancy = Tenants(kind, contracts_in(OWNERS, "tenants.toml")).written()
@@ -97,7 +105,8 @@ class Hosted:
         )
         self._where = Listening(folder, **{"port": 0, **listening})
         self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        # One that cannot be ended fails its test, not the end of all tests.
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self.error: BaseException | None = None
         self.port = 0
 
@@ -169,7 +178,11 @@ class Hosted:
         if token is not None:
             headers = {"Authorization": f"Bearer {token}", **headers}
         return httpx.Client(
-            base_url=f"{self.url}/v1", headers=headers, timeout=PATIENCE, trust_env=False
+            base_url=f"{self.url}/v1",
+            headers=headers,
+            timeout=PATIENCE,
+            limits=httpx.Limits(keepalive_expiry=KEPT),
+            trust_env=False,
         )
 
 
@@ -228,6 +241,7 @@ def open_folder() -> Iterator[Path]:
     try:
         yield made
     finally:
+        end(made)
         shutil.rmtree(made)
 
 

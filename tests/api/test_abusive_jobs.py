@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from hosting import PYTHON, Hosted, until
+from hosting import PATIENCE, PYTHON, Hosted, until
 
 from dovetail.live import Box
 from dovetail.model.live import Description
@@ -23,7 +23,7 @@ def freed(box: Box) -> None:
 
 
 def ended(box: Box, *words: str, **fields: object) -> Description:
-    job = box.wait(box.submit(words, **{"gpus": 1, **fields}), seconds=60)
+    job = box.wait(box.submit(words, **{"gpus": 1, **fields}), seconds=PATIENCE)
     assert job.state in ("done", "failed", "cancelled"), job
     freed(box)
     return job
@@ -127,7 +127,8 @@ def test_followers_miss_nothing_when_files_are_rotated(box: Box) -> None:
 
 
 def test_eating_memory_is_named(box: Box) -> None:
-    script = "x = []\nwhile True: x.append(bytearray(8 << 20))"
+    # Four times what it may have, and no more: where memory is only watched it gets that far.
+    script = "import time\nx = [bytearray(8 << 20) for _ in range(100)]\ntime.sleep(600)"
     job = ended(box, PYTHON, "-c", script, memory="200M")
     assert job.state == "failed"
     assert "memory" in job.reason

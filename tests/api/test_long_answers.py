@@ -64,8 +64,8 @@ def test_decisions_are_made_while_the_past_is_looked_at(host: Hosted, question: 
         answer: Future[Any] = beside.submit(question, other)
         started = []
         while not answer.done():
-            number = box.submit(["sleep", "60"], gpus=1)
-            until(lambda number=number: box.show(number).job.state == "running", "its start")
+            number = box.submit(["sleep", "600"], gpus=1)
+            until(lambda number=number: box.show(number).job.state != "waiting", "its start")
             started.append(answer.done())
             box.cancel(number)
         took, pause = perf_counter() - begun, pulse.end()

@@ -67,7 +67,7 @@ def test_jobs_run_as_whoever_submitted_them(root: Process, tmp_path: Path) -> No
 @needs_root
 def test_nobody_sees_or_touches_the_jobs_of_others(root: Process) -> None:
     with as_user(ANN, root) as ann, as_user(BOB, root) as bob, root.box() as admin:
-        number = submitted(ann, "sh", "-c", "echo private; sleep 60", environment={"PLAN": "x"})
+        number = submitted(ann, "sh", "-c", "echo private; sleep 600", environment={"PLAN": "x"})
         until(lambda: ann.log(number).text)
         for verb in (bob.log, bob.cancel, bob.hold, bob.requeue):
             with pytest.raises(UserError, match=f"belongs to {ANN}, and you are {BOB}"):

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import requests
-from hosting import Hosted
+from hosting import PATIENCE, Hosted
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 
@@ -35,7 +35,7 @@ LEFT_OUT = "/v1/end"
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosted]:
     with Hosted(tmp_path_factory.mktemp("schema") / "data") as host, host.box() as box:
         for fields in ({}, {"held": True}, {"array": "3", "held": True}):
-            box.submit(["sleep", "60"], **fields)
+            box.submit(["sleep", "600"], **fields)
         yield host
 
 
@@ -76,12 +76,16 @@ def test_every_request_gets_a_proper_answer(
     headers = {"Authorization": f"Bearer {shared.token(role)}"} if role else {}
     with requests.Session() as session:
         session.trust_env = False
+        # Making a request up may take so long that the controller hangs up.
+        session.headers["Connection"] = "close"
         for operation in operations(shared):
 
             @settings(max_examples=examples, suppress_health_check=list(HealthCheck))
             @given(case=operation.as_strategy(generation_mode=GenerationMode(mode)))
             def answers(case: Any) -> None:
-                said = case.call(base_url=shared.url, session=session, headers=headers)
+                said = case.call(
+                    base_url=shared.url, session=session, headers=headers, timeout=PATIENCE
+                )
                 case.validate_response(said, checks=checks())
                 assert "Traceback" not in said.text
                 if not role:

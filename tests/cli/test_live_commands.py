@@ -134,8 +134,8 @@ def stored(host: Hosted, column: str) -> str:
 
 def test_queue_show_why_nodes_history_usage_fit_eighty_columns(dovetail: Dovetail) -> None:
     long = "a-very-long-name-of-a-job-" * 7
-    dovetail("submit", "--gpus", 4, "--name", long, "--", "sh", "-c", "sleep 60", "x" * 300)
-    dovetail("submit", "--gpus", 2, "--array", 20, "--", "sleep", 60)
+    dovetail("submit", "--gpus", 4, "--name", long, "--", "sh", "-c", "sleep 600", "x" * 300)
+    dovetail("submit", "--gpus", 2, "--array", 20, "--", "sleep", 600)
     until(lambda: "running" in dovetail("queue").out)
     for words in (("queue",), ("show", 1), ("show", 2), ("nodes",), ("usage",)):
         answer = dovetail(*words)
@@ -153,7 +153,7 @@ def test_queue_show_why_nodes_history_usage_fit_eighty_columns(dovetail: Dovetai
 
 
 def test_members_of_an_array_that_run_are_one_line_with_their_nodes(dovetail: Dovetail) -> None:
-    dovetail("submit", "--gpus", 1, "--array", 2, "--", "sleep", 60)
+    dovetail("submit", "--gpus", 1, "--array", 2, "--", "sleep", 600)
     until(lambda: ": 2 jobs" in dovetail("queue").out)
     assert "1 (×2)" in dovetail("queue").out
     dovetail("cancel", 1)
@@ -193,7 +193,7 @@ def test_dry_run_says_where_and_when(dovetail: Dovetail) -> None:
     never = dovetail("submit", "--dry-run", "--gpus", 9, "--", "true")
     assert (never.code, never.out) == (2, "")
     assert "It can never run here: it " in never.err
-    dovetail("submit", "--gpus", 4, "--estimate", "10m", "--", "sleep", 60)
+    dovetail("submit", "--gpus", 4, "--estimate", "10m", "--", "sleep", 600)
     until(lambda: "running" in dovetail("queue").out)
     later = dovetail("submit", "--dry-run", "--gpus", 1, "--json", "--", "true")
     told = json.loads(later.out)
@@ -205,7 +205,7 @@ def test_hold_release_requeue_and_drain(dovetail: Dovetail, host: Hosted) -> Non
     with host.box() as box:
         node = box.nodes()[0].name
     assert dovetail("drain", node).out == f"{node} is draining\n"
-    dovetail("submit", "--", "sleep", 60)
+    dovetail("submit", "--", "sleep", 600)
     assert dovetail("hold", 1).out == "job 1 held\n"
     assert "held" in dovetail("queue").out
     assert dovetail("release", 1).out == "job 1 released\n"
@@ -309,7 +309,7 @@ def run(folder: Path, *words: object, **more: str) -> subprocess.CompletedProces
     )
 
 
-WRITES, SLEEPS = ("--", "sh", "-c", "echo $$; sleep 60"), ("--", "sleep", 60)
+WRITES, SLEEPS = ("--", "sh", "-c", "echo $$; sleep 600"), ("--", "sleep", 600)
 
 
 def test_jobs_outlive_controllers_unless_told_otherwise(
@@ -354,7 +354,7 @@ def test_jobs_outlive_controllers_unless_told_otherwise(
 def test_signals_end_a_controller_in_order(tmp_path: Path) -> None:
     process = Process(tmp_path / "box")
     with process.box() as box:
-        job = box.submit(["sleep", "60"])
+        job = box.submit(["sleep", "600"])
         until(lambda: box.show(job).job.state == "running")
         box.wait(box.submit(["false", "--password", "s3cret"], secrets={"A": "s3cret"}))
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -48,8 +48,8 @@ async def refusal(client: Any, tool: str, **given: Any) -> str:
 def test_an_assistant_can_ask_all_there_is_to_know(host: Hosted, box: Box) -> None:
     box.submit(["true"], name="quick")
     until(box.history)
-    box.submit(["sleep", "60"], gpus=4, name="first", estimate=60, environment={"SECRETLY": "x"})
-    box.submit(["sleep", "60"], gpus=2, name="second", estimate=60)
+    box.submit(["sleep", "600"], gpus=4, name="first", estimate=60, environment={"SECRETLY": "x"})
+    box.submit(["sleep", "600"], gpus=2, name="second", estimate=60)
 
     async def session(client: Any) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -61,7 +61,7 @@ def test_an_assistant_can_ask_all_there_is_to_know(host: Hosted, box: Box) -> No
         assert (await ask(client, "why", job="3"))["blame"][0]["job"] == 2
         assert (await ask(client, "when", job="3"))["chance"] == 0.8
         shown = await ask(client, "show", job="2")
-        assert shown["job"]["command"] == ["sleep", "60"]
+        assert shown["job"]["command"] == ["sleep", "600"]
         assert "SECRETLY" not in str(shown)
         assert (await ask(client, "nodes"))["nodes"][0]["gpus"] == 4
         assert (await ask(client, "tenants"))["kind"] == ""

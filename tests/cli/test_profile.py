@@ -102,7 +102,7 @@ def test_what_was_measured_is_kept_when_somebody_stops_it(folder: Path) -> None:
     script = (
         "import dovetail.profiler.running as r, time\n"
         "def measure(command, cores, window):\n"
-        "    if cores not in (1, 8): print('waiting', flush=True); time.sleep(60)\n"
+        "    if cores not in (1, 8): print('waiting', flush=True); time.sleep(600)\n"
         "    return r.Measurement(cores, float(cores), memory=1.0, seconds=1.0)\n"
         "r.measure = measure\n"
         "import dovetail.profiler.pinning as p\n"

@@ -92,8 +92,8 @@ def test_it_shows_gpus_queue_and_reasons_and_follows_what_happens(
     box: Box, terminal: Terminal
 ) -> None:
     terminal.shows("no job is waiting or running", "[·][·][·][·]")
-    box.submit(["sleep", "60"], gpus=3, name="three")
-    box.submit(["sleep", "60"], gpus=2, name="two")
+    box.submit(["sleep", "600"], gpus=3, name="three")
+    box.submit(["sleep", "600"], gpus=2, name="two")
     lines = terminal.shows("[1][1][1][·]", "three", "running", "waiting", "1 running, 1 not")
     assert any("two" in line and "GPU" in line for line in lines)
     assert any("cpu" in line and "mem" in line for line in lines[:4])
@@ -106,7 +106,7 @@ def test_it_shows_gpus_queue_and_reasons_and_follows_what_happens(
 
 def test_keys_move_explain_and_cancel(box: Box, terminal: Terminal) -> None:
     for name in ("first", "second", "third"):
-        box.submit(["sleep", "60"], gpus=4, name=name)
+        box.submit(["sleep", "600"], gpus=4, name=name)
     assert "first" in selected(terminal.shows("third"))
     terminal.press("j")
     terminal.shows("▸ 2")
@@ -117,7 +117,7 @@ def test_keys_move_explain_and_cancel(box: Box, terminal: Terminal) -> None:
     terminal.press("\x1b")
     terminal.shows("▸ 3")
     terminal.press("\r")
-    terminal.shows("submitted", "sleep 60", "third")
+    terminal.shows("submitted", "sleep 600", "third")
     terminal.press("\r")
     terminal.shows("▸ 3")
     terminal.press("c")
@@ -134,8 +134,8 @@ def test_keys_move_explain_and_cancel(box: Box, terminal: Terminal) -> None:
 
 def test_only_mine(host: Hosted, box: Box, terminal: Terminal) -> None:
     with host.remote("user", "bob") as bob:
-        bob.submit(["sleep", "60"], name="bobs", directory="/tmp")
-    box.submit(["sleep", "60"], name="mine")
+        bob.submit(["sleep", "600"], name="bobs", directory="/tmp")
+    box.submit(["sleep", "600"], name="mine")
     terminal.shows("bobs", "mine")
     terminal.press("f")
     assert not any("bobs" in line for line in terminal.shows("only your jobs"))
@@ -157,7 +157,7 @@ def test_in_a_pipe_it_prints_once(
     box: Box, dovetail: Callable[..., Any], host: Hosted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOVETAIL_DATA_DIR", str(host.folder))
-    box.submit(["sleep", "60"], gpus=1, name="one")
+    box.submit(["sleep", "600"], gpus=1, name="one")
     answer = dovetail("top")
     assert answer.code == 0
     assert "one" in answer.out and "1 of 1 jobs run" in until(lambda: dovetail("top").out)

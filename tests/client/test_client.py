@@ -156,7 +156,7 @@ def test_a_script_that_asks_is_told_to_end_and_ends_once_it_has_saved(file: Path
 
 
 def test_a_script_that_does_not_ask_ends_when_told(file: Path) -> None:
-    script = "import dovetail_client, time; print('there', flush=True); time.sleep(60)"
+    script = "import dovetail_client, time; print('there', flush=True); time.sleep(600)"
     assert told_to_end(script, file) == (-signal.SIGTERM, [])
 
 

@@ -10,6 +10,7 @@ is for replaying only.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 
 from dovetail.tenancy.cells.building import VirtualLevels
 from dovetail.tenancy.cells.cell import (
@@ -97,6 +98,12 @@ class HivedCells(Cells):
 
     stock_kind = HivedStock
     holding_kind = HivedHolding
+
+    def _promised(
+        self, pairs: Iterable[tuple[Physical, Virtual | None]]
+    ) -> AbstractContextManager[None]:
+        """While a gang's devices are bound, those to come may be doomed."""
+        return nullcontext()
 
     def validate(self) -> None:
         """Nothing is promised."""

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import crashing
@@ -20,16 +22,22 @@ some_or_all = pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest
 
 def killings(kind: str, folder: Path, *more: str) -> dict[str, int]:
     """What the program found; it fails where one life does."""
-    done = subprocess.run(
+    with subprocess.Popen(
         [sys.executable, PROGRAM, kind, folder, *more],
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
-        timeout=1200,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, int] = json.loads(done.stdout)
+        start_new_session=True,
+    ) as program:
+        try:
+            out, complaints = program.communicate(timeout=1200)
+        finally:
+            # Where one life fails, others still run.
+            with suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+    assert program.returncode == 0, complaints
+    found: dict[str, int] = json.loads(out)
     return found
 
 
@@ -58,8 +66,9 @@ def test_among_tenants_too_and_while_others_come_to_own_what(tmp_path: Path, eve
     assert found["whole"] > 200
 
 
-def test_real_processes_are_found_again_after_a_kill(tmp_path: Path) -> None:
-    found = killings("local", tmp_path, "--every", "3")
+@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.real)])
+def test_real_processes_are_found_again_after_a_kill(tmp_path: Path, every: int) -> None:
+    found = killings("local", tmp_path, "--every", str(every))
     # The busier the machine, the more is written at once: there are fewer points to die at, and
     # some lie beyond the end of a life that is shorter than the first one was.
-    assert 5 <= found["killed"] <= found["points"]
+    assert 20 // every < found["killed"] <= found["points"]

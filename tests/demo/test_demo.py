@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import psutil
 import pytest
+from hosting import PATIENCE
 
 from dovetail.demo import rounds
 from dovetail.demo.kinds import KINDS
@@ -99,12 +99,12 @@ def test_the_live_half_ends_with_a_table(
 
 @pytest.mark.real
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_demo_that_is_interrupted_clears_up(number: signal.Signals) -> None:
-    before = left()
+def test_a_demo_that_is_interrupted_clears_up(number: signal.Signals, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "dovetail", "demo", "--no-simulation", "--rounds", "1"],
         stdout=subprocess.PIPE,
         text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
         # Tests that run in the background of a shell ignore Ctrl-C, and so would this.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
@@ -112,16 +112,11 @@ def test_a_demo_that_is_interrupted_clears_up(number: signal.Signals) -> None:
     for line in process.stdout:
         if line.startswith("proportional 1:"):
             break
-    assert left() != before
+    assert list(tmp_path.iterdir()) and processes(str(tmp_path))
     process.send_signal(number)
-    assert process.wait(60) == 130
+    assert process.wait(PATIENCE) == 130
     process.stdout.close()
-    assert left() == before
-
-
-def left() -> list[str]:
-    folders = sorted(map(str, Path(tempfile.gettempdir()).glob("dovetail-demo-*")))
-    return [*folders, *processes("dovetail-demo-")]
+    assert [*tmp_path.iterdir(), *processes(str(tmp_path))] == []
 
 
 def processes(text: str) -> list[str]:

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from executor_contract import PATIENCE, Does, collect, small, until
+from remains import remains
 
 from dovetail.executors.local import Local, detect
 from dovetail.executors.local.cgroup_v1 import Legacy
@@ -30,12 +30,12 @@ for step in range(1000):
     dovetail_client.progress(step + 1, total=1000)
     time.sleep(0.05)
 """
-LOOP = "trap '' TERM INT HUP; while :; do sleep 0.1; done"
-INSIST = f"({LOOP}) & {LOOP}"
+LOOP = "while :; do sleep 0.1; done"
+INSIST = f"trap '' TERM INT HUP; ({LOOP}) & echo deaf; {LOOP}"
 COMMANDS = {
     Does.SUCCEEDS: ("true",),
     Does.FAILS: ("sh", "-c", "exit 3"),
-    Does.WAITS: ("sleep", "60"),
+    Does.WAITS: ("sleep", "600"),
     Does.INSISTS: ("sh", "-c", INSIST),
     Does.COUNTS: (PYTHON, "-c", COUNT),
 }
@@ -127,26 +127,16 @@ class LocalRig:
             assert time.monotonic() < deadline, "a job could not be ended"
             self.executor.reports()
             time.sleep(0.01)
-        assert left(self.data) == []
+        # One whose start was cut short may only now find out.
+        while found := remains(self.data):
+            assert time.monotonic() < deadline, found
+            time.sleep(0.01)
         assert groups(branch(self.data)) == []
 
 
 def groups(name: str) -> list[str]:
     """Control groups of this name. Others come and go while we look, which `walk` does not mind."""
     return [at for at, _, _ in os.walk("/sys/fs/cgroup") if Path(at).name == name]
-
-
-def left(data: Path) -> list[str]:
-    """Processes whose environment or command names the folder."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            told = [*process.cmdline(), *process.environ().values()]
-        except psutil.Error:
-            continue
-        if any(text.startswith(f"{data}/") for text in told):
-            found.append(f"{process.pid}: {' '.join(process.cmdline())}")
-    return found
 
 
 @contextmanager

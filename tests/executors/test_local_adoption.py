@@ -7,9 +7,11 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from executor_contract import Does, Paused, Running, until
+from executor_contract import PATIENCE, Does, Paused, Running, until
 from local_rig import LocalRig
 
 from dovetail.executors.local import shim
@@ -29,7 +31,7 @@ executor.start(Launch(Attempt(1, 1), "x", ("sh", "-c", sys.argv[2]), held, Path(
 while not any(isinstance(each, Running) for each in executor.reports()):
     time.sleep(0.01)
 print("running", flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -47,26 +49,39 @@ def killed_controller(rig: LocalRig, words: str) -> None:
         controller.kill()
 
 
+@contextmanager
+def standing_still(rig: LocalRig) -> Iterator[None]:
+    """While the shim of the first attempt does nothing."""
+    shim = rig.executor._runs[FIRST]._shim.pid
+    os.kill(shim, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(shim, signal.SIGCONT)
+
+
 def test_a_job_outlives_a_controller_that_is_killed(local: LocalRig) -> None:
-    killed_controller(local, "echo $$; sleep 60")
+    killed_controller(local, "echo $$; sleep 600")
     launch = local.command("sh")
     assert local.executor.adopt(launch)
     assert until(local, Running) == [Running(FIRST, launch.allocation)]
     local.said("\n")
     assert runs(int(local.log()))
-    local.executor.stop(FIRST, 5.0)
+    local.executor.stop(FIRST, PATIENCE)
     assert local.ended() == Ended(FIRST, None, signal.SIGTERM)
 
 
 def test_the_end_of_a_job_is_known_though_nobody_was_there(local: LocalRig) -> None:
-    killed_controller(local, "sleep 0.2; exit 9")
+    go = local.directory / "go"
+    killed_controller(local, f"until [ -e '{go}' ]; do sleep 0.02; done; exit 9")
+    go.touch()
     local.true(lambda: state(local)["phase"] == "ended")
     assert local.executor.adopt(local.command("sh"))
     assert local.ended() == Ended(FIRST, 9)
 
 
 def test_a_job_is_never_started_twice(local: LocalRig) -> None:
-    launch = local.running("sh", "-c", "echo once; sleep 60")
+    launch = local.running("sh", "-c", "echo once; sleep 600")
     local.reopen()
     local.executor.start(launch)
     assert until(local, Running) == [Running(FIRST, launch.allocation)]
@@ -76,7 +91,7 @@ def test_a_job_is_never_started_twice(local: LocalRig) -> None:
 
 
 def test_a_job_that_vanished_is_lost_and_nothing_of_it_is_left(fenced: LocalRig) -> None:
-    launch = fenced.running("sh", "-c", "sleep 50 & echo $!; sleep 60")
+    launch = fenced.running("sh", "-c", "sleep 600 & echo $!; sleep 600")
     fenced.said("\n")
     os.kill(int(str(state(fenced)["pid"])), signal.SIGKILL)
     fenced.reopen()
@@ -120,6 +135,21 @@ def test_a_start_that_was_cut_short_is_made_again_and_the_first_cannot_begin_lat
     assert local.ended() == Ended(FIRST, 0)
 
 
+def test_what_a_start_that_was_cut_short_left_behind_is_not_taken_from_the_next(
+    fenced: LocalRig,
+) -> None:
+    launch = fenced.command("sleep", "600")
+    fenced.folder().mkdir(parents=True)
+    assert not fenced.executor.adopt(launch)
+    fenced.executor.start(launch)
+    # However long the shim takes to begin: its fence stays.
+    with standing_still(fenced):
+        assert fenced.executor.reports() == []
+    until(fenced, Running)
+    fenced.executor.stop(FIRST, PATIENCE)
+    assert fenced.ended() == Ended(FIRST, None, signal.SIGTERM)
+
+
 def test_a_start_that_was_cut_short_may_be_given_up(fenced: LocalRig) -> None:
     launch = fenced.command("true")
     fenced.folder().mkdir(parents=True)
@@ -142,7 +172,7 @@ def test_a_shim_that_is_slow_to_begin_is_not_lost_with_its_controller(local: Loc
 
 
 def test_a_suspended_job_is_found_suspended(fenced: LocalRig) -> None:
-    launch = fenced.running("sleep", "60")
+    launch = fenced.running("sleep", "600")
     fenced.executor.suspend(FIRST)
     until(fenced, Paused)
     fenced.reopen()
@@ -150,7 +180,7 @@ def test_a_suspended_job_is_found_suspended(fenced: LocalRig) -> None:
     assert until(fenced, Paused) == [Running(FIRST, launch.allocation), Paused(FIRST)]
     fenced.executor.resume(FIRST)
     until(fenced, Running)
-    fenced.executor.stop(FIRST, 5.0)
+    fenced.executor.stop(FIRST, PATIENCE)
     assert fenced.ended().signal == signal.SIGTERM
 
 

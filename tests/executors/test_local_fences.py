@@ -20,11 +20,11 @@ CORES = sorted(os.sched_getaffinity(0))
 several_cores = pytest.mark.skipif(len(CORES) < 2, reason="there is one core")
 THREADED = """
 import threading, time
-threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
 print("ready", flush=True)
-time.sleep(60)
+time.sleep(600)
 """
-HOG = "held = []\nwhile True: held.append(b'x' * 4_000_000)"
+HOG = "import time\nheld = [b'x' * 4_000_000 for _ in range(150)]\ntime.sleep(600)"
 SPIN = "import time\nprint('ready', flush=True)\nwhile True: pass"
 
 
@@ -52,7 +52,7 @@ def test_two_jobs_are_on_different_cores(local: LocalRig) -> None:
     if len(CORES) < 2:
         pytest.skip("there is one core")
     for job in (1, 2):
-        local.running("sleep", "60", attempt=Attempt(job, 1))
+        local.running("sleep", "600", attempt=Attempt(job, 1))
     used = [os.sched_getaffinity(pid) for job in (1, 2) for pid in local.members(Attempt(job, 1))]
     assert len(used) == 2 and not used[0] & used[1]
 
@@ -62,7 +62,8 @@ def test_a_part_of_a_core_is_a_quota_where_there_is_one(local: LocalRig) -> None
         pytest.skip("no quota can be set here")
     local.python(SPIN, allocation=small(cpu=200))
     local.said("ready")
-    before, begin = local.executor.usage(FIRST), time.monotonic()
+    # In this order: what passes between a look at the clock and one at the job counts as time.
+    begin, before = time.monotonic(), local.executor.usage(FIRST)
     time.sleep(1.0)
     after, end = local.executor.usage(FIRST), time.monotonic()
     assert before is not None and after is not None
@@ -79,7 +80,7 @@ def test_usage_is_told(fenced: LocalRig) -> None:
 
 def test_a_job_that_wants_too_much_memory_is_ended_and_told_why(fenced: LocalRig) -> None:
     # A second process of the job, so that it is not the command itself that is ended.
-    fenced.start("sh", "-c", f'sleep 60 & {PYTHON} -c "{HOG}"; sleep 60')
+    fenced.start("sh", "-c", f'sleep 600 & {PYTHON} -c "{HOG}"; sleep 600')
     ended = fenced.ended()
     assert ended.reason == "out of memory: it wanted more than the 256 MiB it was granted"
     assert ended.code != 0
@@ -95,7 +96,7 @@ def test_memory_in_use_is_not_taken_away(fenced: LocalRig) -> None:
 
 
 def test_other_devices_are_no_resize(local: LocalRig) -> None:
-    local.running("sleep", "60")
+    local.running("sleep", "600")
     local.executor.resize(FIRST, small(devices=0b10))
     assert local.executor.reports() == [Running(FIRST, small())]
 

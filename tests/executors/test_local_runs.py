@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,6 +16,7 @@ import pytest
 from executor_contract import Does, small, steps, until
 from local_rig import COUNT, INSIST, PYTHON, LocalRig, local_rig
 
+from dovetail.executors.local.folders import folder_of
 from dovetail.executors.local.processes import alive, identify, runs
 from dovetail.executors.local.progress import CHUNK, Listener
 from dovetail.executors.protocol import Advanced, Attempt, Ended, Saved
@@ -110,13 +113,32 @@ def test_what_is_not_there_cannot_be_started_on(local: LocalRig) -> None:
     assert "2 GPUs" in local.run("true", allocation=small(devices=0b100)).reason
 
 
+@contextmanager
+def out_of_files() -> Iterator[None]:
+    """While no more files can be opened."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_a_job_that_cannot_be_looked_at_is_not_lost(local: LocalRig) -> None:
+    local.running("sleep", "600")
+    with out_of_files():
+        reports = local.executor.reports()
+    assert reports == []
+
+
 # ---- ending ---------------------------------------------------------------------------------
 
 
 def test_no_descendant_is_left_of_a_job_that_ignores_being_asked(fenced: LocalRig) -> None:
     # One child in the group, and one that left session, group and parents.
-    fenced.running("sh", "-c", f"setsid sh -c 'echo away; sleep 50 & sleep 60' & {INSIST}")
+    fenced.running("sh", "-c", f"setsid sh -c 'sleep 600 & echo away; sleep 600' & {INSIST}")
     fenced.said("away")
+    fenced.said("deaf")
     # The short sleeps among them come and go.
     processes = [found for pid in fenced.members() if (found := identify(pid))]
     assert len(processes) >= 4
@@ -128,7 +150,7 @@ def test_no_descendant_is_left_of_a_job_that_ignores_being_asked(fenced: LocalRi
 
 
 def test_what_a_command_leaves_behind_ends_with_it(fenced: LocalRig) -> None:
-    fenced.start("sh", "-c", "setsid sleep 60 & echo $!; exit 4")
+    fenced.start("sh", "-c", "setsid sleep 600 & echo $!; exit 4")
     assert fenced.ended().code == 4
     assert not runs(int(fenced.log()))
 
@@ -177,6 +199,17 @@ def test_a_job_runs_as_its_owner_and_may_write_where_it_reports(open_to_all: Loc
     assert (job.stat().st_uid, job.stat().st_mode & 0o777) == (65534, 0o700)
     assert (job / "progress").stat().st_uid == log.stat().st_uid == 65534
     assert (rig.folder() / "launch.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(not ROOT, reason="only root can run jobs as others")
+def test_what_was_made_in_part_becomes_its_owners(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, FIRST)
+    folder.job.mkdir(parents=True)
+    (folder.path / "log").touch()
+    folder.make(NOBODY)
+    folder.make_log(NOBODY)
+    made = (folder.job, folder.kept, folder.path / "log")
+    assert [path.stat().st_uid for path in made] == [65534] * 3
 
 
 @pytest.mark.skipif(not ROOT, reason="only root can run jobs as others")
@@ -260,6 +293,6 @@ def test_all_kinds_of_jobs_leave_nothing_behind(local: LocalRig) -> None:
 
 
 def test_a_checkpoint_that_a_job_tells_of_is_reported(local: LocalRig) -> None:
-    said = "import dovetail_client, time; dovetail_client.checkpointed(); time.sleep(60)"
+    said = "import dovetail_client, time; dovetail_client.checkpointed(); time.sleep(600)"
     local.executor.start(local.command(PYTHON, "-c", said))
     assert Saved(FIRST) in until(local, Saved)

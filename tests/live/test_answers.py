@@ -12,13 +12,13 @@ from dovetail.model.errors import UserError
 
 def occupied(box: Box, **more: object) -> int:
     """All four GPUs are in use."""
-    number = box.submit(["sleep", "60"], gpus=4, name="big", estimate=120, **more)
+    number = box.submit(["sleep", "600"], gpus=4, name="big", estimate=120, **more)
     until(lambda: box.show(number).job.state == "running")
     return number
 
 
 def test_why_names_the_cause_who_is_in_front_and_what_would_help(box: Box) -> None:
-    running = box.submit(["sleep", "60"], gpus=2, name="half")
+    running = box.submit(["sleep", "600"], gpus=2, name="half")
     until(lambda: box.show(running).job.state == "running")
     number = box.submit(["true"], gpus=4)
     told = box.why(number)
@@ -29,8 +29,8 @@ def test_why_names_the_cause_who_is_in_front_and_what_would_help(box: Box) -> No
 
 
 def test_why_tells_where_cores_come_from(box: Box) -> None:
-    asked = box.submit(["sleep", "60"], gpus=1, cpus=1)
-    left = box.submit(["sleep", "60"], gpus=1)
+    asked = box.submit(["sleep", "600"], gpus=1, cpus=1)
+    left = box.submit(["sleep", "600"], gpus=1)
     until(lambda: all(box.show(each).job.state == "running" for each in (asked, left)))
     assert "it asked for" in box.why(asked).grant
     assert "share by GPUs (1 of 4)" in box.why(left).grant
@@ -83,7 +83,7 @@ def test_when_is_not_known_of_jobs_that_are_over_or_held(box: Box) -> None:
 
 def test_of_several_jobs_those_are_told_that_can_be_foreseen(host: Hosted) -> None:
     with host.box() as box, host.client(host.token()) as line:
-        done, runs = box.submit(["true"]), box.submit(["sleep", "60"], gpus=1)
+        done, runs = box.submit(["true"]), box.submit(["sleep", "600"], gpus=1)
         box.wait(done)
         found = line.get("/when", params={"jobs": f"{done},{runs}"})
         assert (found.status_code, list(found.json())) == (200, [str(runs)])
@@ -91,7 +91,7 @@ def test_of_several_jobs_those_are_told_that_can_be_foreseen(host: Hosted) -> No
 
 
 def test_a_time_limit_ends_what_might_run_for_days(box: Box) -> None:
-    box.submit(["sleep", "60"], gpus=4, time_limit=120)
+    box.submit(["sleep", "600"], gpus=4, time_limit=120)
     number = box.submit(["true"], gpus=1, time_limit=60)
     end = box.when(number).end
     # The range may be stretched, the middle is what possible futures have.

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from hosting import Hosted, told_by, until
 
-from dovetail.live import ENDED, Box, connect
+from dovetail.live import ENDED, Box, connect, connection
+from dovetail.live.connection import Connection
+from dovetail.live.finding import Address
 from dovetail.model.errors import UserError
 
 
@@ -72,14 +77,14 @@ def test_a_failed_job_is_tried_again_and_both_logs_are_followed(box: Box, tmp_pa
 
 
 def test_waiting_gives_up_after_a_while(box: Box) -> None:
-    number = running(box, "sleep", "60")
+    number = running(box, "sleep", "600")
     assert box.wait(number, seconds=0.1).state == "running"
     box.cancel(number)
     assert box.wait(number).state == "cancelled"
 
 
 def test_jobs_wait_for_others_and_say_so(box: Box) -> None:
-    first = running(box, "sleep", "60", gpus=4, name="long")
+    first = running(box, "sleep", "600", gpus=4, name="long")
     second = box.submit(["true"], gpus=1)
     told = box.show(second).job
     assert told.state == "waiting"
@@ -115,7 +120,7 @@ def test_after_an_array_is_after_all_its_members(box: Box, tmp_path: Path) -> No
 
 
 def test_an_array_is_one_object(box: Box) -> None:
-    array = box.submit(["sh", "-c", "echo {index} $DOVETAIL_ARRAY_INDEX; sleep 60"], array="1,3,5")
+    array = box.submit(["sh", "-c", "echo {index} $DOVETAIL_ARRAY_INDEX; sleep 600"], array="1,3,5")
     members = box.members(array)
     assert [(job.array, job.index) for job in members] == [(array, 1), (array, 3), (array, 5)]
     until(lambda: box.log(f"{array}.3").text == "3 3\n")
@@ -164,7 +169,7 @@ def test_values_of_a_sweep_are_not_filled_in_again(box: Box) -> None:
 
 
 def test_hold_release_and_requeue(box: Box) -> None:
-    number = box.submit(["sleep", "60"], held=True)
+    number = box.submit(["sleep", "600"], held=True)
     assert box.show(number).job.reason == "its owner holds it"
     box.release(number)
     until(lambda: box.show(number).job.state == "running")
@@ -341,6 +346,37 @@ def test_no_controller_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("DOVETAIL_DATA_DIR", str(tmp_path))
     with pytest.raises(UserError, match="no controller runs here"):
         connect()
+
+
+class Curt(BaseHTTPRequestHandler):
+    """Answers one question a line, and hangs up when it is asked another."""
+
+    protocol_version = "HTTP/1.1"
+    asked = 0
+
+    def do_GET(self) -> None:
+        self.asked += 1
+        if self.asked == 1:
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+        else:
+            self.close_connection = True
+
+    def log_message(self, *said: object) -> None:
+        pass
+
+
+def test_a_line_that_was_silent_for_long_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "KEPT", 0.05)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Curt) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        with Connection(Address(url=f"http://127.0.0.1:{server.server_port}", token="t")) as line:
+            for _ in range(2):
+                assert line.get("about") == {}
+                time.sleep(0.1)
+        server.shutdown()
 
 
 def test_a_deep_data_folder_is_no_obstacle(tmp_path: Path) -> None:

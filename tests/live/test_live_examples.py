@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hosting import PATIENCE, until
+from hosting import PATIENCE, slow_at_first, until
 
 from dovetail.demo.site import running
 from dovetail.live import Box
@@ -38,7 +38,7 @@ def text(box: Box, job: int, attempt: int = 0) -> str:
 
 def preempted(box: Box, words: list[str], after: int) -> int:
     """A job that was stopped for a more important one after so many steps, and has ended."""
-    job = box.submit([sys.executable, *words], gpus=2, memory="1G", resumable=True)
+    job = box.submit(words, gpus=2, memory="1G", resumable=True)
     until(lambda: (told := box.show(job).job.progress) and told.steps >= after)
     urgent = box.submit(["sleep", "1"], gpus=2, memory="64M", priority="high")
     until(lambda: box.show(job).job.state == "waiting")
@@ -51,19 +51,17 @@ def preempted(box: Box, words: list[str], after: int) -> int:
 def test_a_plain_loop_is_stopped_with_a_checkpoint_and_goes_on_from_there(
     box: Box, folder: Path, dovetail: Callable[..., Any]
 ) -> None:
-    words = [str(EXAMPLES / "train.py"), "--steps", "100", "--seconds", "0.03"]
-    job = preempted(box, words, after=20)
+    words = [sys.executable, str(EXAMPLES / "train.py"), "--steps", "100", "--seconds"]
+    job = preempted(box, ["sh", "-c", slow_at_first(words)], after=5)
     saved = re.search(r"saved at step (\d+)", text(box, job, 1))
-    assert saved is not None and 20 <= int(saved[1]) < 100
+    assert saved is not None and 5 <= int(saved[1]) < 100
     after = text(box, job, 2)
     assert f"resumed at step {saved[1]}\n" in after
     assert f"step {20 * (int(saved[1]) // 20)}:" not in after
     assert [run.number for run in box.show(job).runs] == [1, 2]
     assert box.show(job).job.saved is not None
     # The same line as without an interruption.
-    alone = subprocess.run(
-        [sys.executable, *words[:-1], "0"], capture_output=True, text=True, check=True, cwd=folder
-    )
+    alone = subprocess.run([*words, "0"], capture_output=True, text=True, check=True, cwd=folder)
     assert after.splitlines()[-1] == alone.stdout.splitlines()[-1]
 
 
@@ -123,7 +121,8 @@ def test_what_to_install_is_said_in_a_sentence(tmp_path: Path) -> None:
 @pytest.mark.real
 @pytest.mark.skipif(not TORCH, reason="PyTorch is not installed")
 def test_a_pytorch_loop_is_stopped_with_a_checkpoint_and_goes_on_from_there(box: Box) -> None:
-    job = preempted(box, [str(EXAMPLES / "train_torch.py"), "--epochs", "20"], after=200)
+    words = [sys.executable, str(EXAMPLES / "train_torch.py"), "--epochs", "20"]
+    job = preempted(box, words, after=200)
     saved = re.search(r"saved at step (\d+)", text(box, job, 1))
     assert saved is not None
     assert f"resumed at step {saved[1]}\n" in text(box, job, 2)

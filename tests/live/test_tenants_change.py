@@ -31,7 +31,7 @@ def shared(tmp_path: Path) -> Iterator[Hosted]:
 
 
 def running(box: Box, **fields: Any) -> int:
-    number = box.submit(["sleep", "60"], **fields)
+    number = box.submit(["sleep", "600"], **fields)
     until(lambda: box.show(number).job.state == "running")
     return number
 

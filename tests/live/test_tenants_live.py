@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hosting import PATIENCE, Hosted, of_tenants, told_by, until
+from hosting import PATIENCE, Hosted, of_tenants, slow_at_first, told_by, until
 
 from dovetail.live import Box
 from dovetail.model.errors import UserError
@@ -33,12 +33,13 @@ def tenant(box: Box, name: str) -> Tenant:
 
 def test_lent_hardware_goes_back_and_the_work_goes_on(shared: Hosted) -> None:
     with shared.box() as box, shared.remote("user", "bob") as bob:
-        command = [sys.executable, str(TRAIN), "--steps", "80"]
+        words = [sys.executable, str(TRAIN), "--steps", "80", "--seconds"]
+        command = ["sh", "-c", slow_at_first(words)]
         lent = bob.submit(command, gpus=4, cpus=1, borrow=True, resumable=True, name="fit")
         until(lambda: (told := bob.show(lent).job.progress) and told.steps >= 10, "progress")
         assert (tenant(box, "vision").lent, tenant(box, "speech").borrowed) == (2, 4)
 
-        own = box.submit(["sleep", "60"], gpus=2, tenant="vision", name="owner")
+        own = box.submit(["sleep", "600"], gpus=2, tenant="vision", name="owner")
         until(lambda: state(box, own) == "running")
         assert box.show(own).job.started is not None
         # It saved its work when it was asked to leave, and waits for as much as it had.
@@ -75,7 +76,7 @@ def test_an_owner_is_told_when_its_hardware_is_back(
             ["sh", "-c", stubborn], gpus=4, borrow=True, resumable=True, name="slow", grace=50
         )
         until(lambda: state(box, lent) == "running")
-        own = box.submit(["sleep", "60"], gpus=2, tenant="vision")
+        own = box.submit(["sleep", "600"], gpus=2, tenant="vision")
         told = until(lambda: (found := box.why(own)).cause == "lent" and found)
         assert told.text.startswith(f"its 2 GPUs are lent to job {lent} (slow), which must leave")
         seconds = int(told.text.partition("back in ")[2].split()[0])
@@ -101,7 +102,7 @@ def _brief(loan: Loan) -> tuple[int, str, tuple[int, ...]]:
 
 def test_what_tenants_own_is_measured(shared: Hosted) -> None:
     with shared.box() as box:
-        number = box.submit(["sleep", "30"], gpus=3, borrow=True, resumable=True)
+        number = box.submit(["sleep", "600"], gpus=3, borrow=True, resumable=True)
         until(lambda: state(box, number) == "running")
         with shared.client(shared.token("reader", "eve")) as line:
             text = line.get(f"{shared.url}/metrics").text
@@ -117,11 +118,11 @@ def test_what_tenants_own_is_measured(shared: Hosted) -> None:
 
 def test_numbers_are_borrowed_and_reclaimed(tmp_path: Path) -> None:
     with Hosted(tmp_path / "data", parts=of_tenants("shares")) as host, host.box() as box:
-        first = box.submit(["sleep", "60"], gpus=2, tenant="speech", resumable=True)
-        more = box.submit(["sleep", "60"], gpus=2, tenant="speech", resumable=True)
+        first = box.submit(["sleep", "600"], gpus=2, tenant="speech", resumable=True)
+        more = box.submit(["sleep", "600"], gpus=2, tenant="speech", resumable=True)
         until(lambda: state(box, first) == state(box, more) == "running")
         assert (tenant(box, "vision").lent, tenant(box, "speech").borrowed) == (2, 2)
-        own = box.submit(["sleep", "60"], gpus=2, tenant="vision")
+        own = box.submit(["sleep", "600"], gpus=2, tenant="vision")
         until(lambda: state(box, own) == "running")
         assert (state(box, first), state(box, more)) == ("running", "waiting")
         assert box.why(more).stopped.endswith("(its devices went back to their owner vision)")

@@ -162,6 +162,26 @@ def test_who_cannot_be_arranged_is_passed_over_where_the_order_looks_past_misfit
     assert decider.explain(1).blockers
 
 
+@pytest.mark.parametrize("policy", ["synergy:order=srtf", "synergy:order=srsf"])
+def test_who_cannot_be_arranged_though_others_made_room_is_passed_over(policy: str) -> None:
+    """The first has 20 of 24 cores and stays; the second makes room for the fourth alone."""
+    decider = tuned(ONE, policy)
+    wide = [(1, 20_000, 10.0), (7, 1_000, 9000.0), (4, 12_000, 50.0), (4, 4_000, 100.0)]
+    comes = [
+        job(number, request=gang(gpus, cpu=cpu), model="", length=length)
+        for number, (gpus, cpu, length) in enumerate(wide)
+    ]
+    decider.step(0.0, [Submitted(each) for each in comes[:2]])
+    plan = decider.step(1.0, [Submitted(each._replace(submit=1.0)) for each in comes[2:]])
+    decider.validate()
+    assert [action.job for action in plan.actions if isinstance(action, Stop)] == [1]
+    assert [decider.jobs[number].status for number in (0, 2, 3)] == [
+        "running",
+        "waiting",
+        "running",
+    ]
+
+
 def test_who_cannot_be_arranged_holds_up_a_strict_order() -> None:
     decider = blocked("synergy:order=fifo")
     assert (decider.explain(1).cause, decider.explain(1).blockers) == ("cpu or memory", (0,))
@@ -175,3 +195,13 @@ def test_who_comes_first_is_not_passed_over_for_amounts_that_go_to_a_later_one()
     decider.step(0.0, [Submitted(first), Submitted(later)])
     assert decider.jobs[0].status is Status.RUNNING
     assert decider.explain(1).cause == "cpu or memory"
+
+
+def test_nor_where_somebody_makes_room_for_it() -> None:
+    decider = tuned(ONE, "synergy:order=srtf")
+    long = job(0, request=gang(8), model="", length=9000.0)
+    first = job(1, at=1.0, request=gang(8), model="", length=50.0)
+    later = job(2, at=1.0, request=gang(0, cpu=20_000), model="", length=60.0)
+    decider.step(0.0, [Submitted(long)])
+    decider.step(1.0, [Submitted(first), Submitted(later)])
+    assert [decider.jobs[number].status for number in range(3)] == ["waiting", "running", "waiting"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from hosting import until
+from hosting import PATIENCE, until
 
 from dovetail.model.errors import UserError
 from dovetail.profiler import running
@@ -135,14 +135,18 @@ def complaint(command: Sequence[str], patience: float) -> str:
 
 
 def test_a_silent_command_is_given_up() -> None:
-    script = "import time; time.sleep(60)"
+    script = "import time; time.sleep(600)"
     assert "its loop must call dovetail_client" in complaint(python(script), patience=0.3)
 
 
 def test_a_command_that_falls_silent_is_given_up() -> None:
-    script = "import time, dovetail_client as d; d.progress(1); time.sleep(60)"
-    # Long enough for Python to start on any machine.
-    assert "reported no further progress for 2 s" in complaint(python(script), patience=2.0)
+    script = "import time, dovetail_client as d; d.progress(1); time.sleep(600)"
+    # Until Python has had the time to start, on this machine.
+    said, patience = "", 1.0
+    while "no further progress" not in said and patience < PATIENCE:
+        patience *= 2
+        said = complaint(python(script), patience)
+    assert f"reported no further progress for {patience:g} s" in said
 
 
 @pytest.mark.parametrize("cores", [0, -1, 10_000])

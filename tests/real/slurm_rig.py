@@ -24,8 +24,8 @@ for step in range(1000):
 COMMANDS = {
     Does.SUCCEEDS: ("true",),
     Does.FAILS: ("sh", "-c", "exit 3"),
-    Does.WAITS: ("sleep", "60"),
-    Does.INSISTS: ("sh", "-c", "trap '' TERM INT HUP; while :; do sleep 0.1; done"),
+    Does.WAITS: ("sleep", "600"),
+    Does.INSISTS: ("sh", "-c", "trap '' TERM INT HUP; echo deaf; while :; do sleep 0.1; done"),
     Does.COUNTS: (sys.executable, "-c", COUNT),
 }
 #: asked more often than on a real cluster, so that tests are short

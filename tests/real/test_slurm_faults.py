@@ -44,7 +44,7 @@ def test_a_restart_of_slurmctld_is_survived(slurm: SlurmRig) -> None:
     found = collect(slurm, lambda found: sum(isinstance(each, Ended) for each in found) == 2)
     ended = {each.attempt: each for each in found if isinstance(each, Ended)}
     assert ended == {FIRST: Ended(FIRST, 5), second: Ended(second, 0)}
-    assert slurm.executor.trouble == ""
+    slurm.true(lambda: not slurm.executor.trouble)
     assert [job["JobState"] for job in slurm.jobs()[-2:]] == ["FAILED", "COMPLETED"]
 
 
@@ -81,7 +81,7 @@ def test_a_node_drained_by_an_administrator_takes_nothing_new(slurm: SlurmRig) -
 
 
 def test_a_job_cancelled_behind_our_back_is_not_tried_again(slurm: SlurmRig) -> None:
-    slurm.running("sleep", "60")
+    slurm.running("sleep", "600")
     slurm.lab.call("scancel", slurm_id(slurm))
     ended = slurm.ended()
     assert (ended.fault, ended.reason) == (Fault.OTHERS, "cancelled in Slurm by somebody else")
@@ -90,7 +90,7 @@ def test_a_job_cancelled_behind_our_back_is_not_tried_again(slurm: SlurmRig) -> 
 def test_a_job_that_slurm_does_not_start_in_time_is_taken_back(lab: SlurmLab) -> None:
     rig = SlurmRig(lab, Options(interval=0.2, patience=2.0))
     # A node that no other test here restarts slurmctld under: that may leave GPUs counted as used.
-    words = ["-w", "n4", "--gres=gpu:4", "--mem=100", "-o", "/dev/null", "--wrap", "sleep 60"]
+    words = ["-w", "n4", "--gres=gpu:4", "--mem=100", "-o", "/dev/null", "--wrap", "sleep 600"]
     lab.call("sbatch", *words)
     rig.true(lambda: rig.executor.used_by_others() != NOTHING)
     rig.start("true", allocation=allocation_of((Part(3, 0b1, 1000, 256),)))
@@ -150,6 +150,16 @@ def test_two_submissions_of_an_attempt_run_it_once(slurm: SlurmRig) -> None:
     assert (slurm.directory / "ran").read_text() == "once\n"
 
 
+def test_a_submission_that_arrives_after_its_attempt_was_given_up_is_ended(
+    slurm: SlurmRig,
+) -> None:
+    """As when a controller dies while `sbatch` is under way, and the job is cancelled meanwhile."""
+    slurm.running("sleep", "600")
+    slurm.reopen()
+    assert slurm.executor.reports() == []
+    slurm.true(lambda: slurm.jobs()[-1]["JobState"] == "CANCELLED")
+
+
 def test_how_a_job_ended_is_known_when_slurm_has_forgotten_it(slurm: SlurmRig) -> None:
     launch = slurm.running("sh", "-c", "sleep 1; exit 7")
     slurm.executor.close()
@@ -205,10 +215,10 @@ def test_garbage_and_silence_are_waited_out(
     begun = time.monotonic()
     rig.executor.reports()
     rig.executor.stop(Attempt(99, 1), 1.0)
-    assert time.monotonic() - begun < 1.0, "nobody waits for Slurm"
+    assert time.monotonic() - begun < 2.0, "nobody waits for Slurm"
     command.unlink()
     assert rig.ended() == Ended(FIRST, 8)
-    assert rig.executor.trouble == ""
+    rig.true(lambda: not rig.executor.trouble)
     rig.close()
 
 
@@ -221,9 +231,9 @@ def test_without_slurm_the_reason_is_one_sentence(
 
 
 def test_a_suspended_job_is_found_suspended(slurm: SlurmRig) -> None:
-    launch = slurm.running("sleep", "60")
+    launch = slurm.running("sleep", "600")
     slurm.executor.suspend(FIRST)
-    slurm.wait(1.0)
+    slurm.true(lambda: slurm.jobs()[-1]["JobState"] == "STOPPED")
     slurm.reopen()
     assert slurm.executor.adopt(launch)
     kinds = [type(each).__name__ for each in collect(slurm, lambda found: len(found) > 1)]

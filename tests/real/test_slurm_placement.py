@@ -38,16 +38,16 @@ def test_nodes_are_what_slurm_says_they_are(slurm: SlurmRig) -> None:
 
 
 def test_a_job_gets_the_node_gpus_cores_and_memory_it_was_given(slurm: SlurmRig) -> None:
-    slurm.running("sleep", "60", allocation=allocation_of((Part(2, 0b111, 5000, 777),)))
+    slurm.running("sleep", "600", allocation=allocation_of((Part(2, 0b111, 5000, 777),)))
     job = slurm.jobs()[-1]
     assert held(slurm, job) == ("n3", "5", "777M", "gres:gpu:3")
     assert slurm.executor.devices(FIRST) == {"n3": (0, 1, 2)}
 
 
 def test_cores_are_rounded_down_to_whole_ones_but_not_to_none(slurm: SlurmRig) -> None:
-    slurm.running("sleep", "60", allocation=allocation_of((Part(0, 1, 2900, 10),)))
+    slurm.running("sleep", "600", allocation=allocation_of((Part(0, 1, 2900, 10),)))
     slurm.running(
-        "sleep", "60", allocation=allocation_of((Part(0, 2, 400, 10),)), attempt=Attempt(2, 1)
+        "sleep", "600", allocation=allocation_of((Part(0, 2, 400, 10),)), attempt=Attempt(2, 1)
     )
     assert [job["NumCPUs"] for job in slurm.jobs()[-2:]] == ["2", "1"]
 
@@ -65,7 +65,7 @@ def test_a_gang_over_nodes_alike_is_one_job(slurm: SlurmRig) -> None:
 
 def test_a_gang_of_unlike_parts_has_exactly_these_parts(slurm: SlurmRig) -> None:
     parts = (Part(0, 0b111, 6000, 900), Part(1, 0b1, 1000, 100), Part(2, 0b1, 1000, 100))
-    told = "srun --het-group=0-1 sh -c 'echo $SLURMD_NODENAME has $CUDA_VISIBLE_DEVICES'; sleep 60"
+    told = "srun --het-group=0-1 sh -c 'echo $SLURMD_NODENAME has $CUDA_VISIBLE_DEVICES'; sleep 600"
     slurm.running("sh", "-c", told, allocation=allocation_of(parts))
     jobs = [job for job in slurm.jobs() if job["JobState"] == "RUNNING"]
     assert [held(slurm, job) for job in jobs] == [
@@ -148,10 +148,10 @@ def test_jobs_belong_to_who_submitted_them(slurm: SlurmRig) -> None:
 
 def test_jobs_that_slurm_runs_on_its_own_are_seen_and_left_alone(slurm: SlurmRig) -> None:
     assert slurm.executor.used_by_others() == NOTHING
-    slurm.running("sleep", "60", allocation=allocation_of((Part(1, 0b1, 1000, 100),)))
+    slurm.running("sleep", "600", allocation=allocation_of((Part(1, 0b1, 1000, 100),)))
     slurm.lab.call(
         "sbatch", "-w", "n2", "--gres=gpu:2", "-c", "3", "--mem=400", "-o", "/dev/null",
-        "--wrap", "sleep 60",
+        "--wrap", "sleep 600",
     )  # fmt: skip
     slurm.true(lambda: slurm.executor.used_by_others() != NOTHING)
     assert slurm.executor.used_by_others().parts == (Part(1, 0b1100, 3000, 400),)
@@ -164,11 +164,11 @@ def test_jobs_that_slurm_runs_on_its_own_are_seen_and_left_alone(slurm: SlurmRig
 
 
 def test_two_dovetails_see_each_other_as_others(slurm: SlurmRig) -> None:
-    slurm.running("sleep", "60")
+    slurm.running("sleep", "600")
     second = SlurmRig(slurm.lab, QUICK)
     second.wait(0.5)
     assert second.executor.used_by_others().parts == (Part(0, 0b1000, 1000, 256),)
-    assert not second.executor.adopt(second.command("sleep", "60"))
+    assert not second.executor.adopt(second.command("sleep", "600"))
     second.executor.stop(FIRST, 0.0)
     slurm.wait(1.0)
     assert not any(isinstance(each, Ended) for each in slurm.executor.reports())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hosting import Hosted, until
+from hosting import PATIENCE, Hosted, told_by, until
 from slurm_lab import SlurmLab
 
 from dovetail.controller.opening import slurm
@@ -39,13 +39,15 @@ def test_owners_take_their_nodes_back_and_others_own_them_later(
             return box.show(number).job.state
 
         lent = [
-            box.submit(["sleep", "8"], gpus=4, cpus=1, borrow=True, resumable=True)
+            box.submit(
+                ["sh", "-c", told_by(tmp_path / "on")], gpus=4, cpus=1, borrow=True, resumable=True
+            )
             for _ in range(4)
         ]
         until(lambda: all(state(number) == "running" for number in lent))
         owned = {each.name: each.lent for each in box.tenants().tenants}
         assert owned == {"vision": 8, "speech": 4}
-        own = box.submit(["sleep", "60"], gpus=8, cpus=2, tenant="vision")
+        own = box.submit(["sleep", "600"], gpus=8, cpus=2, tenant="vision")
         until(lambda: state(own) == "running")
         assert sorted(map(state, lent)) == ["running", "running", "waiting", "waiting"]
         stopped = [number for number in lent if state(number) == "waiting"]
@@ -57,4 +59,5 @@ def test_owners_take_their_nodes_back_and_others_own_them_later(
         assert (job.state, job.attempts) == ("running", 1)
         assert {loan.job for loan in box.tenants().loans} >= {own}
         box.cancel(own)
-        assert [box.wait(number, 60).state for number in lent] == ["done"] * 4
+        (tmp_path / "on").touch()
+        assert [box.wait(number, PATIENCE).state for number in lent] == ["done"] * 4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.tenancy.cells.commands import Ask, Break, Go, Leave, Preempt, Repair, Sit
+from dovetail.tenancy.cells.commands import Ask, Break, Go, Leave, Preempt, Repair, Sit, Wait
 from dovetail.tenancy.cells.groups import Gang
 from dovetail.tenancy.cells.layout import CellType, Layout, Owned, PhysicalSpec, TenantSpec
 from dovetail.tenancy.cells.state import Cells
@@ -67,3 +67,80 @@ def test_nodes_that_were_bad_come_back_in_the_order_they_had() -> None:
         cells.apply(Repair(node))
     # Those that could be used came first meanwhile; among those that could not, nothing changed.
     assert sit(cells, Gang("y", "a", -1, {2: 6})) == [*order[3:], *order[:3]]
+
+
+PAIRS = {
+    "pair": CellType("pair", "gpu", 2),
+    "node": CellType("node", "pair", 2, node=True),
+    "rack": CellType("rack", "node", 2),
+    "row": CellType("row", "rack", 2),
+}
+PAIR, NODE, RACK = ("row", "rack", "node", "pair"), ("row", "rack", "node"), ("row", "rack")
+
+
+def rows(count: int, *tenants: TenantSpec) -> Cells:
+    """Rows of two racks of two nodes of two pairs: n000, n001, n010, n011, n100…"""
+
+    def rack(name: str) -> PhysicalSpec:
+        return PhysicalSpec(children=tuple(PhysicalSpec(address=f"{name}{n}") for n in range(2)))
+
+    physical = tuple(
+        PhysicalSpec("row", children=tuple(rack(f"n{row}{r}") for r in range(2)))
+        for row in range(count)
+    )
+    return Cells(Layout(PAIRS, physical, tenants))
+
+
+def test_what_is_bad_is_not_replaced_by_a_part_of_what_others_are_owed_whole() -> None:
+    cells = rows(1, TenantSpec("a", (Owned(NODE, 3),)), TenantSpec("b", (Owned(PAIR, 2),)))
+    (home,) = sit(cells, Gang("first", "b", 0, {2: 1}))
+    cells.apply(Break(home))
+    # A rack could be spared for a node, but each of its nodes is owed as well.
+    second = Gang("second", "b", 0, {2: 1})
+    assert isinstance(cells.apply(Ask("second-0", second, 2)), Wait)
+    cells.apply(Repair(home))
+    cells.validate()
+    assert sit(cells, second) == [home]
+    assert len(set(sit(cells, Gang("all", "a", 0, {4: 3})))) == 3
+
+
+def test_a_gang_that_is_given_parts_of_a_larger_cell_leaves_the_rest_of_it_whole() -> None:
+    cells = rows(
+        2,
+        TenantSpec("a", (Owned(RACK, 1),)),
+        TenantSpec("b", (Owned(PAIR, 1), Owned(NODE, 1))),
+        TenantSpec("c", (Owned(RACK, 1), Owned(NODE, 1))),
+    )
+    theirs = sit(cells, Gang("c", "c", 0, {4: 3}))
+    row = "n1" if theirs[0].startswith("n0") else "n0"
+    lent = {
+        gang.name: sit(cells, gang)[0]
+        for gang in (Gang(f"x{n}", "c", -1, {4: 1}) for n in range(5))
+    }
+    (spare,) = (node for node in lent.values() if not node.startswith(row))
+    # One node of each rack is idle: those are taken first.
+    for name, node in lent.items():
+        if node in (spare, f"{row}01", f"{row}10"):
+            cells.apply(Leave(f"{name}-0", name))
+    cells.apply(Break(spare))
+    both = Gang("both", "b", 0, {2: 3})
+    answer = cells.apply(Ask("both-0", both, 2))
+    cells.validate()
+    assert isinstance(answer, Preempt)
+    cells.apply(Repair(spare))
+    cells.validate()
+
+
+def test_who_takes_over_from_a_gang_that_waits_has_its_cell_before_it_is_doomed() -> None:
+    cells = racks(TenantSpec("a", (Owned(("rack",), 1),)), TenantSpec("b", ()), count=2)
+    assert len(sit(cells, Gang("lent", "b", -1, {2: 6}))) == 6
+    assert isinstance(cells.apply(Ask("low-0", Gang("low", "a", 0, {1: 1}), 1)), Preempt)
+    waits = next(leaf.nodes[0] for leaf, _ in cells.groups["low"].leaves())
+    here, there = ("n0", "n1") if waits.startswith("n0") else ("n1", "n0")
+    cells.apply(Break(f"{there}2"))
+    for bad in {f"{here}{n}" for n in range(3)} - {waits}:
+        cells.apply(Break(bad))
+    answer = cells.apply(Ask("high-0", Gang("high", "a", 5, {2: 1}), 2))
+    cells.validate()
+    assert isinstance(answer, Preempt)
+    assert {leaf.nodes[0] for leaf, _ in cells.groups["high"].leaves()} == {waits}

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hosting import PATIENCE, until
+from hosting import PATIENCE, told_by, until
 from prometheus_client.parser import text_string_to_metric_families
 from served import real
 
@@ -127,8 +127,10 @@ def test_another_program_is_told_of_every_state_of_a_job_and_can_check_who_says_
     with real(
         tmp_path / "data", "--webhook", receiver.url, "--webhook-secret", str(secret)
     ) as served:
-        number = served.box.submit(["sleep", "0.2"], gpus=1, name="told")
-        served.box.wait(number, PATIENCE)
+        go = tmp_path / "go"
+        number = served.box.submit(["sh", "-c", told_by(go)], gpus=1, name="told")
+        until(lambda: any(change["state"] == "running" for change in receiver.changes()))
+        go.touch()
         until(lambda: any(change["state"] == "done" for change in receiver.changes()))
     states = [change["state"] for change in receiver.changes() if change["job"] == number]
     assert states == ["waiting", "starting", "running", "done"]

@@ -22,7 +22,7 @@ def test_without_a_token_there_is_only_the_way_in(browser, box):
 
 
 def test_a_job_is_watched_from_waiting_to_done_and_its_page_opened(look, box, tmp_path):
-    holder = box.box.submit(["sleep", "60"], gpus=4, name="holder")
+    holder = box.box.submit(["sleep", "600"], gpus=4, name="holder")
     number = box.box.submit(
         ["python3", "-c", TRAINING], gpus=2, name="train-small", cpus=1, directory="/"
     )
@@ -47,8 +47,8 @@ def test_a_job_is_watched_from_waiting_to_done_and_its_page_opened(look, box, tm
 
 
 def test_a_job_is_held_released_and_cancelled_by_hand(look, box):
-    holder = box.box.submit(["sleep", "60"], gpus=4)
-    number = box.box.submit(["sleep", "60"], gpus=4, name="by-hand")
+    holder = box.box.submit(["sleep", "600"], gpus=4)
+    number = box.box.submit(["sleep", "600"], gpus=4, name="by-hand")
     page = look(box, at=f"#/jobs/{number}")
     page.get_by_role("button", name="Hold").click()
     page.locator(".heading .badge.held").wait_for()
@@ -190,7 +190,7 @@ def test_who_waits_is_told_when_and_what_would_help(look, small, tmp_path):
 
 
 def test_a_reader_looks_and_touches_nothing(look, box):
-    number = box.box.submit(["sleep", "30"], gpus=1, name="not-yours")
+    number = box.box.submit(["sleep", "600"], gpus=1, name="not-yours")
     token = box.box.make_token(owner="guest", role="reader")
     page = look(Served(box.port, token, box.folder, box.box), at=f"#/jobs/{number}")
     page.get_by_text("Its owner and admins see what it writes.").wait_for()

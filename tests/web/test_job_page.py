@@ -82,7 +82,7 @@ def test_the_log_of_any_attempt_is_read_while_the_latest_goes_on(look, box):
 
 
 def test_others_see_what_a_job_held_and_not_what_it_wrote(look, box):
-    number = box.box.submit(["sleep", "30"], gpus=1, name="private")
+    number = box.box.submit(["sleep", "600"], gpus=1, name="private")
     token = box.box.make_token(owner="guest", role="reader")
     page = look(Served(box.port, token, box.folder, box.box), at=f"#/jobs/{number}")
     page.locator(".steps li", has_text="GiB").first.wait_for()

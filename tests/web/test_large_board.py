@@ -31,21 +31,23 @@ def test_five_thousand_jobs_on_a_thousand_nodes_are_there_in_time(look, large, t
     page = look(large)
     page.locator("canvas").wait_for()
     # Once more with a token: what people wait for in the morning.
-    took = []
-    for _ in range(3):
-        begun = time.perf_counter()
-        page.reload()
-        page.locator("canvas").wait_for()
-        took.append(time.perf_counter() - begun)
-    assert min(took) < BUDGET, took
+    assert _soonest(page, "canvas") < BUDGET
     picture(page, "large", tmp_path)
     page.goto(f"{large.url}#/jobs")
-    begun = time.perf_counter()
-    page.locator(".tr .badge").first.wait_for()
-    assert time.perf_counter() - begun < BUDGET
+    assert _soonest(page, ".tr .badge") < BUDGET
     assert page.locator(".space .tr").count() < 100  # of thousands
-    # Others may have the cores during one try, here and below.
     assert any(_slowest_frame(page) < 0.25 for _ in range(TRIES))
+
+
+def _soonest(page: Any, mark: str) -> float:
+    """Seconds until a page shows it; others may have the cores during one try, here and below."""
+    took = []
+    for _ in range(TRIES):
+        begun = time.perf_counter()
+        page.reload()
+        page.locator(mark).first.wait_for()
+        took.append(time.perf_counter() - begun)
+    return min(took)
 
 
 def _slowest_frame(page: Any) -> float:

@@ -18,7 +18,7 @@ def test_a_page_finds_the_controller_again_and_shows_what_happened_meanwhile(
     context.set_default_timeout(1000 * PATIENCE)
     page = context.new_page()
     with real(tmp_path / "data") as first:
-        kept = first.box.submit(["sleep", "60"], gpus=1, name="goes-on")
+        kept = first.box.submit(["sleep", "600"], gpus=1, name="goes-on")
         page.goto(f"{first.url}#/jobs")
         page.fill("#token", first.token)
         page.get_by_role("button", name="Sign in").click()
@@ -28,7 +28,7 @@ def test_a_page_finds_the_controller_again_and_shows_what_happened_meanwhile(
     page.get_by_role("heading", name="Users").wait_for()
     page.get_by_text("The controller does not answer.").first.wait_for()
     with real(tmp_path / "data", "--port", str(first.port)) as again:
-        new = again.box.submit(["sleep", "60"], gpus=1, name="newcomer")
+        new = again.box.submit(["sleep", "600"], gpus=1, name="newcomer")
         page.locator(".link-state", has_text="live").wait_for()
         page.locator("tbody tr").first.wait_for()
         page.get_by_role("link", name="Jobs").click()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hosting import PATIENCE, told_by
 from looking import complaints, picture
 from served import Served, real
 
@@ -22,8 +23,6 @@ name = "speech"
 gpus = [2]
 users = ["*"]
 """
-UNWILLING = "trap 'sleep 4; exit 0' TERM; while true; do sleep 0.2; done"
-"""It takes its time to stop."""
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +39,12 @@ def submit(served: Served, name: str, gpus: int, tenant: str, *command: str, **m
 
 
 def test_what_is_lent_is_shown_and_seen_to_go_back_to_its_owner(look, owned, tmp_path):
-    own = submit(owned, "whisper", 1, "speech", "sleep", "90")
-    held = submit(owned, "resnet", 1, "vision", "sleep", "90")
-    borrowing = {"borrow": True, "resumable": True}
-    lent = submit(owned, "probe", 5, "speech", "bash", "-c", UNWILLING, **borrowing)
+    own = submit(owned, "whisper", 1, "speech", "sleep", "600")
+    held = submit(owned, "resnet", 1, "vision", "sleep", "600")
+    borrowing = {"borrow": True, "resumable": True, "grace": PATIENCE}
+    # It takes its time to stop: until that was seen.
+    unwilling = f'trap "{told_by(tmp_path / "seen")}; exit 0" TERM; sleep 600 & wait'
+    lent = submit(owned, "probe", 5, "speech", "sh", "-c", unwilling, **borrowing)
     page = look(owned)
     page.get_by_role("link", name="Tenants", exact=True).click()
     vision = page.get_by_role("region", name="vision", exact=True)
@@ -53,18 +54,22 @@ def test_what_is_lent_is_shown_and_seen_to_go_back_to_its_owner(look, owned, tmp
     speech.locator(".cell-gpu.used", has_text=str(own)).wait_for()
     page.get_by_role("heading", name="What is lent to whom").wait_for()
     page.get_by_role("cell", name="when wanted").first.wait_for()
+    told = next(each for each in owned.box.tenants().tenants if each.name == "vision")
+    vision.get_by_text(f"1 of 4 GPUs used, {told.idle:g} idle, {told.lent:g} lent").wait_for()
+    speech.get_by_text("(1 on loan), 0 waiting").wait_for()
     assert complaints(page) == []
     picture(page, "tenants", tmp_path)
-    wanted = submit(owned, "vit", 2, "vision", "sleep", "90")
+    wanted = submit(owned, "vit", 2, "vision", "sleep", "600")
     # Without a reload: on its way back first, then in use by its owner.
     vision.locator(".cell-gpu.returning").first.wait_for()
+    (tmp_path / "seen").touch()
     vision.locator(".cell-gpu.used", has_text=str(wanted)).nth(1).wait_for()
     for job in (own, held, lent, wanted):
         owned.box.cancel(job)
 
 
 def test_the_cluster_map_says_whose_each_gpu_is(look, owned):
-    lent = submit(owned, "probe", 8, "speech", "sleep", "90", borrow=True, resumable=True)
+    lent = submit(owned, "probe", 8, "speech", "sleep", "600", borrow=True, resumable=True)
     page = look(owned)
     page.locator(".owner", has_text="vision · lent").wait_for()
     page.locator(".owner", has_text="speech").wait_for()
@@ -72,3 +77,13 @@ def test_the_cluster_map_says_whose_each_gpu_is(look, owned):
     page.locator(".legend", has_text="vision").wait_for()
     owned.box.cancel(lent)
     page.locator(".owner.idle", has_text="vision").wait_for()
+
+
+def test_the_page_of_a_job_on_loan_says_whose_it_is(look, owned):
+    lent = submit(owned, "probe", 8, "speech", "sleep", "90", borrow=True, resumable=True)
+    page = look(owned, at=f"#/jobs/{lent}")
+    page.get_by_text("Its 8 GPUs are lent to it").wait_for()
+    page.get_by_role("heading", name="On loan").wait_for()
+    page.get_by_text("Of its GPUs 2 are speech's, 4 are vision's and 2 are nobody's").wait_for()
+    assert complaints(page) == []
+    owned.box.cancel(lent)

@@ -10,7 +10,7 @@ to draw.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count, pairwise
 from random import Random
 
@@ -36,6 +36,10 @@ class Arrivals:
     def copy(self) -> Arrivals:
         """As it is now, for another thread."""
         return Arrivals(self._recent)
+
+    def of(self, mine: Callable[[JobSpec], bool]) -> Arrivals:
+        """Only these."""
+        return Arrivals(filter(mine, self._recent))
 
     def again(self, now: float, random: Random) -> Iterator[JobSpec]:
         """What might come from now on, for as long as is remembered."""

@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf, nextafter
 from time import monotonic
-from typing import Any
 
 from dovetail.answers import ideas
-from dovetail.answers.foresight import LAG, Foresight, Lengths, fork
+from dovetail.answers.foresight import LAG, Foresight, Lengths, Present
 from dovetail.answers.ideas import Idea, Ladder
 from dovetail.core.scheduler import Scheduler
 from dovetail.model.event import Cancelled, Submitted, Wake
-from dovetail.model.job import Job, JobSpec
+from dovetail.model.job import JobSpec
 from dovetail.model.plan import Stop
 from dovetail.model.why import Instead
 
@@ -38,11 +37,15 @@ Try = Callable[[Idea], tuple[int, ...] | None]
 class Trials:
     """Everything needed to try ideas, apart from the scheduler itself."""
 
-    image: dict[str, Any]
-    make: Callable[[], Scheduler]
+    present: Present
     now: float
     lengths: Lengths
-    wake_at: float | None = None
+    #: its tenant by itself, where others make no difference: what does not help there helps nowhere
+    alone: Present | None = None
+    #: types of GPUs that there are
+    types: tuple[str, ...] = ()
+    #: is no GPU wholly free?
+    packed: bool = False
     #: seconds; no further idea is tried after them
     budget: float = 0.5
     #: may jobs of low priority run on what owners leave idle?
@@ -55,14 +58,13 @@ class Trials:
     def instead(self, number: int) -> tuple[Instead, ...]:
         """What would help, of each kind of idea the one that changes least."""
         until = monotonic() + self.budget
-        job = next(each for each in self.image["jobs"] if each.id == number)
-        trial = Trial(self, job)
+        trial = Trial(self, number)
         if trial.at_its_place(trial.as_it_is) is not None:
             # It is about to start, or moves up for having been looked at: nothing need change.
             return ()
         found: list[Instead] = []
         later: list[Ladder] = []
-        for group in self._groups(job.spec):
+        for group in self._groups(trial.spec):
             for ladder in group:
                 now = trial.mildest(ladder, until)
                 if now is not None:
@@ -76,10 +78,9 @@ class Trials:
 
     def _groups(self, spec: JobSpec) -> Iterator[Sequence[Ladder]]:
         """Kinds of ideas, what costs the owner least first."""
-        cluster = fork(self.make, self.image).cluster
         yield from ideas.smaller(spec)
-        yield [ideas.shares(spec, packed=not cluster.idle)]
-        yield [ideas.other_types(spec, [pool.type for pool in cluster.pools])]
+        yield [ideas.shares(spec, packed=self.packed)]
+        yield [ideas.other_types(spec, self.types)]
         if self.reserves:
             yield [ideas.shorter(spec)]
         yield [ideas.urgency(spec)]
@@ -90,15 +91,18 @@ class Trials:
 class Trial:
     """One job, tried in many ways."""
 
-    def __init__(self, trials: Trials, job: Job) -> None:
+    def __init__(self, trials: Trials, number: int) -> None:
         self._given = trials
-        self._job = job
-        self._others = [each for each in trials.image["jobs"] if each is not job]
+        self._number = number
+        jobs = trials.present.image["jobs"]
+        self.spec = next(each.spec for each in jobs if each.id == number)
         #: the number it would have if it were submitted again
-        self._next = max(each.id for each in trials.image["jobs"]) + 1
+        self._next = max(each.id for each in jobs) + 1
         # The job that a fork forgets may still lie in its queue, where no two entries may be alike.
-        self._unchanged = Idea("", job.spec)
-        self.as_it_is = Idea("", job.spec._replace(submit=nextafter(job.spec.submit, inf)))
+        self._unchanged = Idea("", self.spec)
+        self.as_it_is = Idea("", self.spec._replace(submit=nextafter(self.spec.submit, inf)))
+        #: what came of those that were tried at its place
+        self._known: dict[JobSpec, tuple[int, ...] | None] = {}
 
     def mildest(self, ladder: Ladder, until: float) -> Instead | None:
         """The idea that changes least of those that let it start now, or else at its place."""
@@ -133,18 +137,29 @@ class Trial:
 
     def at_its_place(self, idea: Idea) -> tuple[int, ...] | None:
         """The same, had it been so from the beginning."""
-        return self._there(idea, self._given.make)
+        if idea.spec not in self._known:
+            hopeless = any(self._there(idea, each) is None for each in self._alone(idea))
+            self._known[idea.spec] = None if hopeless else self._there(idea, self._given.present)
+        return self._known[idea.spec]
 
     def without_quotas(self) -> bool:
         """Does it start now, stopping nobody, if nobody has a quota?"""
         unlimited = self._given.unlimited
-        return unlimited is not None and self._there(self.as_it_is, unlimited) == ()
+        if unlimited is None:
+            return False
+        return self._there(self.as_it_is, replace(self._given.present, make=unlimited)) == ()
 
-    def _there(self, idea: Idea, make: Callable[[], Scheduler]) -> tuple[int, ...] | None:
-        scheduler = fork(make, {**self._given.image, "jobs": self._others})
-        job = self._job.twin()
+    def _alone(self, idea: Idea) -> list[Present]:
+        """Where an idea is tried first because that is cheap: nowhere, or its tenant by itself."""
+        alone = self._given.alone
+        return [] if alone is None or not alone.takes(idea.spec) else [alone]
+
+    def _there(self, idea: Idea, present: Present) -> tuple[int, ...] | None:
+        jobs = {each.id: each for each in present.image["jobs"]}
+        job = jobs.pop(self._number).twin()
+        scheduler = present.fork(jobs=list(jobs.values()))
         job.spec, job.stray = idea.spec, ""
-        if idea.spec.estimate != self._job.spec.estimate:
+        if idea.spec.estimate != self.spec.estimate:
             job.expected = scheduler.predictor.expect(idea.spec)
         scheduler.take_in(job)
         plan = scheduler.step(self._given.now, [Wake()])
@@ -154,8 +169,11 @@ class Trial:
 
     def _starts_again(self, idea: Idea) -> bool:
         """Does it start if it is submitted again?"""
-        scheduler = fork(self._given.make, self._given.image)
-        for event in (Cancelled(self._job.id), Submitted(self._anew(idea))):
+        return all(self._started(idea, each) for each in (*self._alone(idea), self._given.present))
+
+    def _started(self, idea: Idea, present: Present) -> bool:
+        scheduler = present.fork()
+        for event in (Cancelled(self._number), Submitted(self._anew(idea))):
             scheduler.step(self._given.now, [event])
         job = scheduler.jobs.get(self._next)
         return job is not None and job.allocation is not None
@@ -193,12 +211,12 @@ class Trial:
 
     def _start(self, idea: Idea, until: float) -> float | None:
         """Seconds until it starts, as lengths are believed; None: cannot be told."""
-        given, number = self._given, self._job.id
-        forked = fork(given.make, given.image)
-        ahead = Foresight(forked, given.now, given.lengths, given.wake_at)
+        given, number = self._given, self._number
+        present = next(iter(self._alone(idea)), given.present)
+        ahead = Foresight(present.fork(), given.now, given.lengths, present.wake_at)
         if idea is not self.as_it_is:
             number = self._next
-            for event in (Cancelled(self._job.id), Submitted(self._anew(idea))):
+            for event in (Cancelled(self._number), Submitted(self._anew(idea))):
                 ahead.step([event])
         while number not in ahead.started:
             if monotonic() > until or not ahead.advance():

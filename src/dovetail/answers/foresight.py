@@ -8,6 +8,7 @@ truth and belief may differ here as they do outside.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
 
@@ -36,6 +37,22 @@ while devices come free one by one.
 
 Lengths = Callable[[Job], float]
 """The work of a job in seconds at rate 1."""
+
+
+@dataclass(frozen=True)
+class Present:
+    """A state to go on from: of a whole scheduler, or of one domain as if it was all there is."""
+
+    image: dict[str, Any]
+    #: makes schedulers that the image can be restored to
+    make: Callable[[], Scheduler]
+    wake_at: float | None = None
+    #: does such a job plan here?
+    takes: Callable[[JobSpec], bool] = lambda spec: True
+
+    def fork(self, **other: Any) -> Scheduler:
+        """A scheduler of its own that goes on from here, with something in the image otherwise."""
+        return fork(self.make, {**self.image, **other})
 
 
 class Foresight:

@@ -6,7 +6,8 @@ itself, and on more jobs coming as they came of late.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Callable, Collection, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from random import Random
 from time import monotonic
@@ -17,7 +18,6 @@ from dovetail.answers.foresight import Foresight, fork
 from dovetail.answers.lengths import Draws
 from dovetail.core.collecting import undisturbed
 from dovetail.core.scheduler import Scheduler
-from dovetail.model.job import Status
 from dovetail.model.live import Estimate, Range
 
 NEVER = float("inf")
@@ -66,39 +66,27 @@ def when(
     """
     spent, random = effort or Effort(), Random(seed)
     samples = {job: Samples() for job in jobs}
-    first = fork(make, image)
-    homes = _homes(first, jobs)
-    # Others' jobs that wait have no part in it, and those that hold something stay as they are.
-    kept = [job for job in image["jobs"] if job.home in homes or job.status is not Status.WAITING]
-    draws = Draws(first.predictor, now, random, told, limits)
+    scheduler = fork(make, image)
+    # Forks learn from what becomes of jobs in them, and what might be must not.
+    beliefs = copy(scheduler.predictor)
+    beliefs.restore(image["predictor"])
+    draws = Draws(beliefs, now, random, told, limits)
+    gone = {job.id: leaving[job.id] for job in image["jobs"] if job.id in leaving}
     until, runs = monotonic() + spent.budget, 0
     while runs < spent.runs and (runs < spent.least or monotonic() < until):
         draws.again()
         with undisturbed():
             ahead = Foresight(
-                fork(make, {**image, "jobs": kept}),
+                fork(make, image) if runs else scheduler,
                 now,
-                lambda job: draws(job) if job.home in homes else NEVER,
+                draws,
                 wake_at,
-                leaving={job: now + (at - now) * random.random() for job, at in leaving.items()},
-                coming=(
-                    spec
-                    for spec in arrivals.again(now, random)
-                    if first.tenancy.domain(spec) in homes
-                ),
+                leaving={job: now + (at - now) * random.random() for job, at in gone.items()},
+                coming=arrivals.again(now, random),
             )
             _run(ahead, samples, now)
         runs += 1
     return {job: _estimate(found, runs) for job, found in samples.items()}
-
-
-def _homes(scheduler: Scheduler, jobs: Collection[int]) -> Container[int | str]:
-    """The domains on which it depends what becomes of these jobs."""
-    tenancy = scheduler.tenancy
-    homes = {scheduler.jobs[job].home for job in jobs if job in scheduler.jobs}
-    # With less hardware than was promised it matters who else there is.
-    well = not (scheduler.cluster.closed or scheduler.holdings or scheduler.contested)
-    return homes if well and all(map(tenancy.apart, homes)) else range(len(tenancy.domains))
 
 
 def _run(ahead: Foresight, samples: dict[int, Samples], now: float) -> None:

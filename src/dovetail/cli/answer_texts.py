@@ -41,7 +41,7 @@ def why_lines(answer: Why) -> list[str]:
         lines += textwrap.wrap(f"What unblocks it: {answer.unblock}.", WIDTH)
     for each in answer.instead:
         lines += textwrap.wrap(f"  {_instead(each)}", WIDTH, subsequent_indent="    ")
-    for more in (answer.stopped, answer.grant):
+    for more in (answer.loan, answer.stopped, answer.grant):
         if more:
             lines += textwrap.wrap(f"{more[0].upper()}{more[1:]}.", WIDTH)
     return lines

@@ -46,7 +46,7 @@ def tenants_tables(found: Tenants, now: float) -> list[RenderableType]:
     """What tenants own, what is lent to whom, and whose each GPU is."""
     if not found.kind:
         return [text("There are no tenants here: everybody shares everything.")]
-    shown: list[RenderableType] = [_owners(found)]
+    shown: list[RenderableType] = [_owners(found), _users(found.tenants)]
     if any(tenant.cells for tenant in found.tenants):
         shown.append(_cells(found.tenants))
     if found.loans:
@@ -111,17 +111,32 @@ def _affected(jobs: Iterable[Affected]) -> Table:
 
 def _owners(found: Tenants) -> Table:
     table = plain_table(
-        "tenant", "GPUs", "used", "idle", "lent", "bad", "borrowed", "running", "waiting"
+        "tenant", "GPUs", "used", "idle", "lent", "bad", "borrowed", "running", "on loan", "waiting"
     )
     for column in table.columns[1:]:
         column.justify = "right"
     for each in found.tenants:
         amounts = (each.gpus, each.used, each.idle, each.lent, each.bad, each.borrowed)
-        counts = (str(each.running), str(each.waiting))
-        table.add_row(text(each.name), *(f"{amount:g}" for amount in amounts), *counts)
+        counts = (each.running, each.borrowing, each.waiting)
+        figures = (*(f"{amount:g}" for amount in amounts), *map(str, counts))
+        table.add_row(text(each.name), *figures)
     if found.unowned:
         table.add_row(text(NOBODY, "dim"), f"{found.unowned:g}")
     return table
+
+
+def _users(tenants: Iterable[Tenant]) -> Table:
+    table = plain_table("tenant", "whose jobs are its own")
+    for tenant in tenants:
+        table.add_row(text(tenant.name), text(_people(tenant)))
+    return table
+
+
+def _people(tenant: Tenant) -> str:
+    """`ann, group lab`; the group of its name, where nobody is listed."""
+    users = ["everybody" if user == "*" else user for user in tenant.users]
+    groups = tenant.groups if users or tenant.groups else (tenant.name,)
+    return ", ".join([*users, *(f"group {group}" for group in groups)])
 
 
 def _cells(tenants: Iterable[Tenant]) -> Table:
@@ -136,15 +151,17 @@ def _cells(tenants: Iterable[Tenant]) -> Table:
 
 
 def _loans(loans: Iterable[Loan], now: float) -> Table:
-    table = plain_table("lent to", "name", "user", "GPUs", "of", "for", "back")
-    for column in table.columns[:6]:
+    table = plain_table("lent to", "name", "user", "tenant", "GPUs", "of", "for", "back")
+    for column in table.columns[:7]:
         column.no_wrap = True
-    table.columns[1].max_width, table.columns[2].max_width = 16, 10
+    for column, width in zip(table.columns[1:4], (12, 10, 10), strict=True):
+        column.max_width = width
     for loan in loans:
         table.add_row(
             text(f"job {loan.job}"),
             text(loan.name),
             text(loan.user),
+            text(loan.borrower or NOBODY),
             text(_where(loan.node, loan.devices)),
             text(loan.lender or NOBODY),
             text("" if loan.since is None else compact(max(0.0, now - loan.since))),

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dovetail.answers.arrivals import Arrivals
 from dovetail.answers.calibration import Calibration, Open
+from dovetail.answers.foresight import Present
 from dovetail.answers.when import Effort, when
 from dovetail.controller.loop import Controller
+from dovetail.controller.present import divided
 from dovetail.controller.tenants import back_in
 from dovetail.model.event import Event, Submitted
 from dovetail.model.job import Status
@@ -38,6 +40,35 @@ class Said:
     told: Estimate
     #: its start came true, its end is still open
     started: bool = False
+
+
+def foreseen(
+    asked: Sequence[tuple[Present, Sequence[int]]],
+    now: float,
+    effort: Effort,
+    *,
+    told: Callable[[int], bool],
+    limits: Mapping[int, float],
+    leaving: Mapping[int, float],
+    arrivals: Arrivals,
+) -> dict[int, Estimate]:
+    """Estimates for jobs that depend on different things, which share the effort."""
+    found: dict[int, Estimate] = {}
+    each = replace(effort, budget=effort.budget / len(asked))
+    for present, jobs in asked:
+        found |= when(
+            present.image,
+            present.make,
+            now,
+            jobs,
+            wake_at=present.wake_at,
+            told=told,
+            limits=limits,
+            leaving=leaving,
+            arrivals=arrivals.of(present.takes),
+            effort=each,
+        )
+    return found
 
 
 class Estimating:
@@ -82,18 +113,16 @@ class Estimating:
             known = [number for number in numbers if number in controller.scheduler.jobs]
             if not known:
                 return {}
+            asked, spent = divided(controller, known), effort or Effort()
             found = await asyncio.to_thread(
-                when,
-                controller.scheduler.image(),
-                controller.make,
+                foreseen,
+                asked,
                 now,
-                known,
-                wake_at=controller.wake_at,
+                spent,
                 told=told.__contains__,
                 limits=limits,
                 leaving=gone,
                 arrivals=self._arrivals.copy(),
-                effort=effort,
             )
         said = {
             number: Said(now, found[number], self._told(number, found[number], now))

@@ -24,7 +24,7 @@ from dovetail.model.allocation import Allocation, Part
 from dovetail.model.errors import Missing
 from dovetail.model.live import Description, Machine, Place, Progress, Run
 from dovetail.model.node import VIRTUAL, Node
-from dovetail.model.plan import Reason
+from dovetail.model.plan import BORROWED, Reason
 from dovetail.model.request import WHOLE
 from dovetail.planners.reasons import sharing
 
@@ -250,7 +250,8 @@ def _reason(controller: Controller, live: Live) -> Reason:
     if reason.cause in VACATING:
         return _vacated(controller, reason)
     if live.run is not None and live.reason:
-        return reason._replace(text=f"{reason.text}: {live.reason}")
+        between = "; " if reason.cause == BORROWED else ": "
+        return reason._replace(text=f"{reason.text}{between}{live.reason}")
     return reason
 
 

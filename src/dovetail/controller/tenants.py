@@ -99,6 +99,14 @@ def _apart(patch: Patch, leaving: Mapping[tuple[str, int], list[int]]) -> Iterat
         yield replace(patch, devices=tuple(devices), jobs=jobs, use=use)
 
 
+def lent_to(controller: Controller, number: int) -> Iterator[Loan]:
+    """What one job that runs has of others."""
+    job = controller.scheduler.jobs[number]
+    for patch in controller.scheduler.tenancy.overview().patches:
+        if patch.use is Use.LENT and number in patch.jobs:
+            yield from _lent(controller, job, patch)
+
+
 def _loans(controller: Controller, patch: Patch) -> Iterator[Loan]:
     jobs = controller.scheduler.jobs
     for number in patch.jobs if patch.use is Use.LENT else ():

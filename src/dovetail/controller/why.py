@@ -11,8 +11,10 @@ from dovetail.answers.counterfactual import Trials
 from dovetail.controller import reading, records, schema
 from dovetail.controller.explaining import poorest
 from dovetail.controller.forecast import believed
+from dovetail.controller.loans import loan
 from dovetail.controller.loop import Controller
 from dovetail.controller.parts import Parts, composer
+from dovetail.controller.present import alone, whole
 from dovetail.core.books import RECLAIMED
 from dovetail.core.scheduler import Scheduler
 from dovetail.model.cluster import Cluster
@@ -52,17 +54,20 @@ def why(controller: Controller, number: int, parts: Parts) -> tuple[Why, Trials 
         seen.unblock,
         _blame(controller, seen.blockers, reason.cause if reason is not None else ""),
         stopped=_stopped(controller, seen) if seen.attempts else "",
+        loan=loan(controller, number),
         grant=_grant(controller, job, parts) if job is not None else "",
     )
     if not waits:
         return answer, None
     ordering = policy(parts.policy).ordering()
+    home, cluster = controller.scheduler.jobs[number].home, controller.scheduler.cluster
     trials = Trials(
-        controller.scheduler.image(),
-        controller.make,
+        whole(controller),
         controller.time.now(),
         believed(controller, {}),
-        controller.wake_at,
+        alone(controller.scheduler, controller.parts, [home]).get(home),
+        tuple(pool.type for pool in cluster.pools),
+        packed=not cluster.idle,
         lends=controller.scheduler.tenancy.lends,
         reserves=ordering.backfill != "none" or ordering.patience is not None,
         unlimited=_without_quotas(controller, parts),

@@ -14,6 +14,7 @@ from functools import partial
 from dovetail.core import checking, holding, releasing
 from dovetail.core.accounts import Accounts
 from dovetail.core.lifecycle import move
+from dovetail.core.protocols import Bound
 from dovetail.model.allocation import Allocation, Difference, classify
 from dovetail.model.job import NOBODY, Job, Status
 from dovetail.model.plan import Action, Change, Resume, Start, Stop, Suspend
@@ -222,7 +223,7 @@ class Books(Accounts):
         held, beside = job.allocation, releasing.beside(job, action.residual)
         self.preemptions += 1
         self._let_go(job)
-        physical = self._bind(job, action.residual, beside)
+        physical = self._bind(job, action.residual, beside).allocation
         self.cluster.take(physical, closed_too=True)
         job.residual = (physical, action.residual)
         if self._instant:
@@ -268,10 +269,10 @@ class Books(Accounts):
         self._planner(job.home).waits(job, self.now)
         return old
 
-    def _bind(self, job: Job, allocation: Allocation, at: Allocation | None = None) -> Allocation:
+    def _bind(self, job: Job, allocation: Allocation, at: Allocation | None = None) -> Bound:
         """The physical form of an allocation of the job's view; others make room for it."""
         if self._whole:
-            return allocation
+            return Bound(allocation)
         bound = self.tenancy.bind(job.home, allocation, job.spec, at or self._places.get(job.id))
         if isinstance(bound, str):
             self._tell_touched()
@@ -279,7 +280,7 @@ class Books(Accounts):
         self._make_way(bound.victims)
         if self.tenancy.touched:
             self._tell_touched()
-        return bound.allocation
+        return bound
 
     def _make_way(self, victims: Sequence[int]) -> None:
         """Stop jobs of other domains, whose devices or amounts go back to their owners."""
@@ -346,7 +347,10 @@ class Books(Accounts):
 
     def _occupy(self, job: Job, virtual: Allocation, closed_too: bool) -> None:
         """Bind an allocation of the job's view and take it, or complain."""
-        allocation = virtual if self._whole else self._bind(job, virtual)
+        allocation = virtual
+        if not self._whole:
+            bound = self._bind(job, virtual)
+            allocation, virtual = bound.allocation, bound.virtual or virtual
         self.cluster.take(allocation, closed_too)
         job.virtual, job.allocation = virtual, allocation
         self.running += 1

@@ -112,6 +112,8 @@ class Bound(NamedTuple):
 
     allocation: Allocation
     victims: tuple[int, ...] = ()
+    #: where it is in the view; None: where it was asked for
+    virtual: Allocation | None = None
 
 
 class Held(NamedTuple):
@@ -158,7 +160,7 @@ class Tenancy(Protocol):
         """
 
     def apart(self, domain: int) -> bool:
-        """Is what its jobs get, with all hardware well, the same whatever others do?"""
+        """Is what its jobs get the same whatever others of ours do, with the hardware there is?"""
 
     @property
     def touched(self) -> set[int]:
@@ -200,7 +202,7 @@ class Tenancy(Protocol):
         """A physical node takes work again."""
 
     def explain(self, job: Job, reason: Reason) -> Reason:
-        """A planner's reason in the words of who owns what."""
+        """A planner's reason in the words of who owns what; or whose it is that a job runs on."""
 
     def overview(self) -> Overview:
         """What each tenant owns, and who is on it; for people, not for decisions."""

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dovetail.core import awaiting, storing
@@ -129,7 +129,7 @@ class Scheduler(Noting):
     # ---- asking ------------------------------------------------------------------------------
 
     def explain(self, job: int) -> Reason:
-        """Why a job is not running: the one binding cause."""
+        """Why a job is not running, the one binding cause; or on whose devices it does."""
         found = self.jobs.get(job)
         if found is None:
             return Reason("unknown", f"no job {job} is waiting or running")
@@ -144,7 +144,8 @@ class Scheduler(Noting):
             return self.tenancy.explain(found, reason)
         if found.awaits:
             return awaiting.explain(self, found)
-        return Reason(str(found.status), f"it is {found.status}")
+        reason = Reason(str(found.status), f"it is {found.status}")
+        return self.tenancy.explain(found, reason) if found.allocation is not None else reason
 
     def snapshot(self) -> dict[str, Any]:
         """Everything needed to continue identically, as plain values."""
@@ -153,6 +154,10 @@ class Scheduler(Noting):
     def image(self) -> dict[str, Any]:
         """The same for forks in this process, made quickly; `restore` takes it as well."""
         return storing.image(self)
+
+    def images_of(self, domains: Iterable[int]) -> dict[int, dict[str, Any]]:
+        """Of single domains, each for a scheduler that has its view as the cluster."""
+        return storing.images_of(self, domains)
 
     def restore(self, state: dict[str, Any], anew: bool = False) -> None:
         """Continue from a snapshot; the scheduler must be new.

@@ -5,12 +5,13 @@ Cluster and views are not stored: they are rebuilt from what jobs and others hol
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from dovetail.core import codec, holding
 from dovetail.core.books import Books
 from dovetail.core.protocols import Held
-from dovetail.model.allocation import Allocation
+from dovetail.model.allocation import NOTHING, Allocation
 from dovetail.model.job import Job, Status
 from dovetail.model.plan import Resume, Start
 
@@ -18,6 +19,46 @@ from dovetail.model.plan import Resume, Start
 def image(books: Books) -> dict[str, Any]:
     """Like `snapshot`, for forks in this process: jobs are copied and not spelled out."""
     return {**_around(books), "jobs": [job.twin() for job in books.jobs.values()]}
+
+
+def images_of(books: Books, domains: Iterable[int]) -> dict[int, dict[str, Any]]:
+    """Each of these domains as if it was all there is: what it sees is the cluster."""
+    at_home: dict[int, list[Job]] = {domain: [] for domain in domains}
+    for job in books.jobs.values():
+        if job.home in at_home and not job.stray:
+            at_home[job.home].append(_alone(job))
+    counted = _counted(books)
+    return {domain: counted | _image_of(books, domain, at_home[domain]) for domain in at_home}
+
+
+def _image_of(books: Books, domain: int, jobs: list[Job]) -> dict[str, Any]:
+    """What is not the same for all; who leaves devices that its jobs await is then over."""
+    known = {job.id for job in jobs}
+    awaited = {other for job in jobs for other in job.awaits} - known
+    jobs += [_alone(books.jobs[other]) for other in sorted(awaited)]
+    known |= awaited
+    # Where others leave devices in fact is not to be seen from here.
+    releasing = [[job, codec.to_plain(NOTHING)] for job in books.releasing if job in known]
+    return {
+        "jobs": jobs,
+        "wakes": [books.wakes[domain]],
+        "holdings": {},
+        "releasing": releasing,
+        "reserved": [[job, kind.__name__] for job, kind in books.reserved.items() if job in known],
+        "leaving": sorted(books.leaving & known | awaited),
+        "closed": [],
+        "planners": [books.planners[domain].snapshot()],
+        "tenancy": None,
+    }
+
+
+def _alone(job: Job) -> Job:
+    """A job where its view is all there is; of another domain it holds nothing there."""
+    twin = job.twin()
+    twin.home, twin.allocation = 0, job.virtual
+    if job.residual is not None:
+        twin.residual = (job.residual[1], job.residual[1])
+    return twin
 
 
 def snapshot(books: Books) -> dict[str, Any]:
@@ -28,11 +69,8 @@ def snapshot(books: Books) -> dict[str, Any]:
 def _around(books: Books) -> dict[str, Any]:
     """Everything but the jobs."""
     return {
-        "now": books.now,
+        **_counted(books),
         "wakes": list(books.wakes),
-        "served": list(books.served),
-        "preemptions": books.preemptions,
-        "moves": books.moves,
         "holdings": {owner: codec.to_plain(held) for owner, held in books.holdings.items()},
         "contested": {owner: codec.to_plain(held) for owner, held in books.contested.items()},
         "releasing": [[job, codec.to_plain(held)] for job, held in books.releasing.items()],
@@ -40,8 +78,18 @@ def _around(books: Books) -> dict[str, Any]:
         "leaving": sorted(books.leaving),
         "closed": [[node, reason] for node, reason in books.cluster.closed.items()],
         "planners": [planner.snapshot() for planner in books.planners],
-        "predictor": books.predictor.snapshot(),
         "tenancy": books.tenancy.snapshot(),
+    }
+
+
+def _counted(books: Books) -> dict[str, Any]:
+    """What is counted and learned, whoever the jobs belong to."""
+    return {
+        "now": books.now,
+        "served": list(books.served),
+        "preemptions": books.preemptions,
+        "moves": books.moves,
+        "predictor": books.predictor.snapshot(),
     }
 
 

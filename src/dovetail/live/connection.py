@@ -15,6 +15,8 @@ from dovetail.model.errors import UserError
 
 VERSION = "v1"
 PATIENCE = 60.0
+KEPT = 2.0
+"""Seconds after which a line is not used again: controllers hang up on silent ones after 5."""
 SCHEMES = ("http", "https")
 HERE = ("localhost", "127.0.0.1", "::1")
 
@@ -55,15 +57,16 @@ class Connection(Closing):
             raise UserError(f"{address}: write an address like https://box:8443")
         self._folder: int | None = None
         headers = {"Authorization": f"Bearer {_sendable(address)}"} if address.token else {}
-        transport = None
+        transport, limits = None, httpx.Limits(keepalive_expiry=KEPT)
         if address.folder is not None:
-            transport = httpx.HTTPTransport(uds=self._socket(address))
+            transport = httpx.HTTPTransport(uds=self._socket(address), limits=limits)
         # Proxies of the environment have no business between a box and its users.
         self._client = httpx.Client(
             base_url=f"{address.url or 'http://dovetail'}/{VERSION}",
             transport=transport,
             headers=headers,
             timeout=PATIENCE,
+            limits=limits,
             trust_env=False,
             verify=_trusted(address),
         )

@@ -82,6 +82,10 @@ class Plan(NamedTuple):
 EMPTY = Plan()
 
 
+BORROWED = "borrowed"
+"""The cause of a job that runs on what others own, until they want it."""
+
+
 class Reason(NamedTuple):
     """Why a job waits: the one binding cause, in words, and what would unblock it."""
 

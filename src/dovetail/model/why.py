@@ -52,5 +52,7 @@ class Why:
     instead: tuple[Instead, ...] = ()
     #: why it was last stopped for others; empty: it was not
     stopped: str = ""
+    #: from whom it has what it runs on, and what becomes of it when they want it; empty: nobody
+    loan: str = ""
     #: why it has the CPU and memory it has; empty: it has none
     grant: str = ""

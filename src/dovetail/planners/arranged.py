@@ -191,9 +191,6 @@ class Arranged:
                 made = self._arrange(wanted)
                 if self._all_start(wanted, made):
                     return made
-                if any(type(action) is not Start for action in wanted):
-                    # Somebody was to displace others in vain; who else could is seldom worth it.
-                    break
                 misfit = self._misfit(wanted, made)
                 if not self._passes(misfit):
                     break
@@ -202,9 +199,12 @@ class Arranged:
 
     def _misfit(self, wanted: list[Action], made: list[Action]) -> Job:
         """The first in order who cannot be arranged beside those before it."""
-        started = {action.job for action in made}
-        first = next(place for place, each in enumerate(wanted) if each.job not in started)
-        fit, too_many = first, first + 1
+        started = {action.job for action in made if type(action) is Start}
+        starts = [action for action in wanted if type(action) is Start]
+        fit = next(place for place, each in enumerate(starts) if each.job not in started)
+        if len(starts) < len(wanted):
+            return self._in_vain([self.inner.view.jobs[each.job] for each in starts[fit:]], started)
+        too_many = fit + 1
         if self._all_start(wanted[:too_many], self._arrange(wanted[:too_many])):
             # Amounts for it went to one behind it: that one is the misfit.
             fit, too_many = too_many, len(wanted)
@@ -215,6 +215,18 @@ class Arranged:
             else:
                 too_many = some
         return self.inner.view.jobs[wanted[fit].job]
+
+    def _in_vain(self, jobs: list[Job], started: set[int]) -> Job:
+        """The same where others are stopped and each try takes long: told without trying.
+
+        Fixed amounts are placed first, so they may be what a claim before them lacks.
+        """
+        first, *behind = jobs
+        if self.curve(first, self._first_node(first)) is None:
+            return first
+        late = [each for each in behind if each.id in started]
+        fixed = [each for each in late if self.curve(each, self._first_node(each)) is None]
+        return fixed[-1] if fixed else first
 
     def _all_start(self, wanted: list[Action], made: list[Action]) -> bool:
         started = {action.job for action in made if type(action) is Start}

@@ -2,7 +2,7 @@
 
 The lighter choice. A tenant may use as many GPUs as it owns, anywhere, and more while others leave
 theirs idle. Who has less than its number, what it borrows counted in, may take devices back from
-those who borrow, latest first.
+those who borrow: from who can resume before who cannot, then latest first.
 Numbers nest: what `org/team` uses counts for `org` too, where that is listed. Tenants whose use
 over time is small against their number are asked first, group by group; what was used long ago
 counts less. A number says nothing about where: with others' jobs spread over all nodes, a tenant
@@ -26,7 +26,8 @@ from dovetail.model.tenants import Overview
 from dovetail.tenancy.contracts import LENT
 from dovetail.tenancy.limited import Limited
 from dovetail.tenancy.paths import listed
-from dovetail.tenancy.standing import Number, Taken, overview, worded
+from dovetail.tenancy.reclaiming import first_to_go, leaving, spared
+from dovetail.tenancy.standing import Number, Taken, beyond, overview, worded
 from dovetail.tenancy.taking_over import first_in
 
 HALF_LIFE = 7 * 86400.0
@@ -132,7 +133,9 @@ class Shares:
         borrowed = allocation.milli_gpus > self.left(domain)
         if borrowed and not spec.resumable:
             return "it cannot be stopped and come back, so it may not borrow"
-        victims = self._victims(domain, allocation)
+        others = {job: held for job, held in self._borrowers.items() if held.domain != domain}
+        allocation = spared(self._all, others, allocation)
+        victims = leaving(self._all, others, allocation)
         if victims is None:
             return "CPU or memory there is in use by those who are within their number"
         if victims and allocation.milli_gpus > self.due(domain):
@@ -145,12 +148,12 @@ class Shares:
             self._evicted.add(victim)
             # It may have had more than is needed: everybody can have the rest.
             self.touched.update(range(len(self.domains)))
-        self._take(spec.id, Taken(domain, allocation, borrowed))
+        self._take(spec.id, Taken(domain, allocation, borrowed, spec.resumable))
         self._show()
         if borrowed and self.left(domain) >= 1000:
             # What was idle is gone; what it may still reclaim was not in its view.
             self.touched.add(domain)
-        return Bound(allocation, tuple(victims))
+        return Bound(allocation, tuple(victims), allocation)
 
     def _fits(self, wanted: Allocation, victims: Sequence[int]) -> bool:
         """Is it free once these are gone? What a tenant stops first may have let others in."""
@@ -162,44 +165,6 @@ class Shares:
         except OverCommitted:
             return False
         return True
-
-    def _victims(self, domain: int, wanted: Allocation) -> list[int] | None:
-        """Who borrowed what is needed there; None: others need not go for it."""
-        others = self._borrowers.items()
-        borrowers = {job: held for job, held in others if held.domain != domain}
-        found = [job for job, held in borrowers.items() if _overlap(held.allocation, wanted)]
-        lacking = self._lacking(wanted, [borrowers[job].allocation for job in found])
-        while lacking is not None:
-            beside = [
-                job
-                for job, held in borrowers.items()
-                if job not in found and any(part.node == lacking for part in held.allocation.parts)
-            ]
-            if not beside:
-                return None
-            found.append(beside[-1])
-            lacking = self._lacking(wanted, [borrowers[job].allocation for job in found])
-        return found
-
-    def _lacking(self, wanted: Allocation, leaving: Sequence[Allocation]) -> int | None:
-        """The first node without the CPU or memory that is wanted there, once these are gone."""
-        if not self._all.limited:
-            return None
-        left: dict[int, list[int]] = {}
-        for sign, allocation in [(-1, wanted), *((1, each) for each in leaving)]:
-            for part in allocation.parts:
-                amounts = left.setdefault(
-                    part.node, [self._all.cpu[part.node], self._all.memory[part.node]]
-                )
-                amounts[0] += sign * part.cpu
-                amounts[1] += sign * part.memory
-        for part in wanted.parts:
-            cpu, memory = left[part.node]
-            if (part.cpu and self._all.limits_cpu and cpu < 0) or (
-                part.memory and self._all.limits_memory and memory < 0
-            ):
-                return part.node
-        return None
 
     def _take(self, job: int, use: Taken) -> None:
         occupy(self._all, use.allocation)
@@ -222,7 +187,7 @@ class Shares:
             home = self.domain(spec)
             domain = self._lent if isinstance(home, str) else home
             borrowed = physical.milli_gpus > self.left(domain)
-            self._take(spec.id, Taken(domain, physical, borrowed))
+            self._take(spec.id, Taken(domain, physical, borrowed, spec.resumable))
             seats[spec.id] = Seat(domain, physical)
         self._show()
         return [seats[spec.id] for spec, _ in running]
@@ -294,8 +259,9 @@ class Shares:
         view.closed = dict(real.closed)
 
     def _show_borrowed(self, domain: int, view: Cluster, wanted: int) -> None:
-        """Show what others borrowed as free, latest first, until the tenant's number is there."""
-        for held in reversed(self._borrowers.values()):
+        """Show what others borrowed as free, in turn, until the tenant's number is there."""
+        for job in first_to_go(self._borrowers):
+            held = self._borrowers[job]
             if view.idle >= wanted:
                 break
             if held.domain != domain:
@@ -313,7 +279,9 @@ class Shares:
         return ()
 
     def explain(self, job: Job, reason: Reason) -> Reason:
-        """Whose number is used up."""
+        """Whose number is used up; or that it runs on what is borrowed."""
+        if job.allocation is not None:
+            return beyond(reason, job) if self._held[job.id].borrowed else reason
         name, asked = self.domains[job.home], job.spec.request.milli_gpus
         others = [n for n, held in self._held.items() if held.domain != job.home]
         return worded(reason, name, asked, max(self.left(job.home), 0), job.spec.resumable, others)
@@ -376,16 +344,9 @@ class Shares:
         known = {each.spec.id: each for each in held}
         for job, borrowed in state["held"]:
             if job in known:
-                self._take(job, Taken(known[job].domain, known[job].virtual, borrowed))
+                spec, domain, virtual, _ = known[job]
+                self._take(job, Taken(domain, virtual, borrowed, spec.resumable))
         if len(known) < len(state["held"]):
             # A fork may have been told to forget a job.
             self._promote()
         self._show()
-
-
-def _overlap(one: Allocation, other: Allocation) -> bool:
-    return any(
-        mine.node == theirs.node and mine.devices & theirs.devices
-        for mine in one.parts
-        for theirs in other.parts
-    )

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Cluster
-from dovetail.model.plan import Reason
+from dovetail.model.job import Job
+from dovetail.model.plan import BORROWED, Reason
 from dovetail.model.request import WHOLE
 from dovetail.model.tenants import Estate, Overview, Patch, Use
 
@@ -23,6 +24,8 @@ class Taken:
     domain: int
     allocation: Allocation
     borrowed: bool
+    #: it keeps its work when it is stopped
+    resumable: bool = True
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,15 @@ def worded(
     if reason.cause == "devices" and asked > left:
         return reason._replace(text=f"{reason.text}, and {own}")
     return reason
+
+
+def beyond(reason: Reason, job: Job) -> Reason:
+    """A job that runs on more than its tenant's number."""
+    assert job.allocation is not None
+    gpus = job.allocation.milli_gpus / WHOLE
+    mine = "its GPU is" if gpus == 1 else f"its {gpus:g} GPUs are"
+    text = f"{mine} borrowed, beyond what {job.spec.tenant} owns"
+    return reason._replace(cause=BORROWED, text=text)
 
 
 def _lent(numbers: Sequence[Number], borrowed: int) -> dict[str, int]:

@@ -14,7 +14,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +61,8 @@ class Local(Executor):
         self._clock = clock
         self._runs: dict[Attempt, Run] = {}
         self._reports: list[Report] = []
-        #: fences of attempts that are over, which could not be removed yet
-        self._leftovers: list[str] = []
+        #: fences of attempts that are over or never began, to be removed
+        self._leftovers: set[str] = set()
 
     @property
     def nodes(self) -> Sequence[Node]:
@@ -134,8 +133,7 @@ class Local(Executor):
 
     def _start(self, launch: Launch, folder: Folder) -> None:
         key = folder.path.name
-        with suppress(ValueError):
-            self._leftovers.remove(key)
+        self._leftovers.discard(key)
         try:
             entry = self.fences.make(key, self._limits(key, launch.allocation))
             folder.write(self._order(launch, folder, entry))
@@ -204,7 +202,7 @@ class Local(Executor):
             if run.over:
                 del self._runs[run.attempt]
                 self._release(run.key)
-        self._leftovers = [key for key in self._leftovers if not self.fences.remove(key)]
+        self._leftovers = {key for key in self._leftovers if not self.fences.remove(key)}
         return found
 
     # ---- the parts of a start ---------------------------------------------------------------
@@ -256,7 +254,7 @@ class Local(Executor):
 
     def _release(self, key: str) -> None:
         self._cores.release(key)
-        self._leftovers.append(key)
+        self._leftovers.add(key)
 
 
 def branch(data: Path) -> str:
@@ -294,7 +292,13 @@ def _spawn(folder: Folder) -> Identity:
         setsigmask=(),
         setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE),
     )
-    shim = identify(pid)
+    try:
+        shim = identify(pid)
+    except OSError:
+        # Nobody could follow it.
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
     # Until we ask about its end, a child of ours keeps its number.
     assert shim is not None
     return shim

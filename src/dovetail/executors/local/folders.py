@@ -12,6 +12,7 @@ and replaces must not be up to them. Paths are made of numbers alone.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -79,8 +80,8 @@ class Folder:
                 os.chown(folder, *owner)
 
     def make_log(self, owner: tuple[int, int] | None) -> None:
-        """An empty log that its owner may write, in a folder where they may make no files."""
-        os.close(os.open(self.path / "log", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        """A log that its owner may write, in a folder where they may make no files."""
+        os.close(os.open(self.path / "log", os.O_WRONLY | os.O_CREAT, 0o600))
         if owner is not None and os.geteuid() == 0:
             os.chown(self.path / "log", *owner)
 
@@ -100,6 +101,14 @@ class Folder:
             if shim := _claimant(claim):
                 return shim
         return None
+
+    def unbegun(self) -> bool:
+        """Was the command certainly not started? A shim writes down that it will before it does."""
+        try:
+            self.state.stat()
+        except OSError as error:
+            return error.errno == errno.ENOENT and self.path.is_dir()
+        return False
 
     def next_claim(self) -> str:
         """What the next shim has to take before it may begin."""

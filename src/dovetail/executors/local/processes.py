@@ -44,7 +44,11 @@ def identify(pid: int) -> Identity | None:
 
 def alive(process: Identity) -> bool:
     """Does it still run? The remains of a child of ours are cleared away."""
-    found = _look(process.pid)
+    try:
+        found = _look(process.pid)
+    except OSError:
+        # Too many files are open, perhaps. Who cannot be looked at is not gone.
+        return True
     if found is None or found[0] != process:
         return False
     if found[1]:
@@ -72,7 +76,7 @@ def _fields(pid: int) -> list[bytes] | None:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):
         return None
 
 
@@ -80,9 +84,10 @@ def families() -> dict[int, list[int]]:
     """Every process's children, those that have ended left out."""
     found: dict[int, list[int]] = {}
     for pid in psutil.pids():
-        fields = _fields(pid)
-        if fields is not None and fields[0] not in REMAINS:
-            found.setdefault(int(fields[1]), []).append(pid)
+        with suppress(OSError):
+            fields = _fields(pid)
+            if fields is not None and fields[0] not in REMAINS:
+                found.setdefault(int(fields[1]), []).append(pid)
     return found
 
 

@@ -16,11 +16,22 @@ from dovetail.executors.local.fences import Fences
 from dovetail.executors.local.folders import Folder, State, read_state
 from dovetail.executors.local.processes import GONE, Identity, alive
 from dovetail.executors.local.progress import Listener
-from dovetail.executors.protocol import Advanced, Attempt, Ended, Paused, Report, Running, Saved
+from dovetail.executors.protocol import (
+    Advanced,
+    Attempt,
+    Ended,
+    Fault,
+    Paused,
+    Report,
+    Running,
+    Saved,
+)
 from dovetail.model.allocation import Allocation
 
 WATCH = 1.0
 """Seconds between two looks at memory."""
+UNBEGUN = "it vanished before its command was started"
+LOST = "lost: it vanished without saying how it ended, as after a reboot"
 
 
 class _Stop(NamedTuple):
@@ -176,15 +187,13 @@ class Run:
 
     def _verdict(self) -> Ended:
         state = self._state
+        if state is None and self._folder.unbegun():
+            # Whoever ended the shim, it was not the job's doing.
+            return Ended(self.attempt, None, None, UNBEGUN, Fault.ENGINE)
         if state is None or state.phase != "ended":
-            return Ended(self.attempt, None, None, self._lost())
+            return Ended(self.attempt, None, None, LOST)
         reason = state.reason or self._reason
         if state.code != 0 and self._fences.exceeded(self.key):
             granted = self.allocation.memory
             reason = f"out of memory: it wanted more than the {granted} MiB it was granted"
         return Ended(self.attempt, state.code, state.signal, reason)
-
-    def _lost(self) -> str:
-        if self._state is None:
-            return "lost: it vanished before its command was started"
-        return "lost: it vanished without saying how it ended, as after a reboot"

@@ -37,7 +37,8 @@ def main(folder: str, claim: str) -> None:
         launch: dict[str, Any] = json.load(file)
     _control(SUBREAPER, 1)
     state = State(known)
-    state.write(phase="starting")
+    # What cannot be written down is not begun: whoever finds no word of it may begin it again.
+    state.keep(phase="starting")
     awake, alarm = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(alarm, warn_on_full_buffer=False)
@@ -88,18 +89,22 @@ class State:
         self._known = known
 
     def write(self, **news: Any) -> None:
+        """Note what is new, where that is possible: a full disk does not end a job."""
+        with contextlib.suppress(OSError):
+            self.keep(**news)
+
+    def keep(self, **news: Any) -> None:
         """Note what is new, on the disk when this returns."""
         self._known |= news
         self._known[f"{news['phase']}_at"] = datetime.datetime.now(datetime.UTC).isoformat()
-        with contextlib.suppress(OSError):
-            with open("state.new", "w", opener=_private) as file:
-                json.dump(self._known, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace("state.new", "state.json")
-            here = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
-            os.fsync(here)
-            os.close(here)
+        with open("state.new", "w", opener=_private) as file:
+            json.dump(self._known, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace("state.new", "state.json")
+        here = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
+        os.fsync(here)
+        os.close(here)
 
 
 class Log:

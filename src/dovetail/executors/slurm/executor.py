@@ -49,6 +49,7 @@ class Slurm(Executor):
             self.options,
             Closures(self._data / "closed-nodes.json"),
             client_folder(self._data),
+            self._prefix,
         )
         self._found = self._open()
 

@@ -58,6 +58,7 @@ class Worker(Thread):
         options: Options,
         closures: Closures,
         client: str,
+        prefix: str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(name="dovetail-slurm", daemon=True)
@@ -69,6 +70,8 @@ class Worker(Thread):
         self.trouble = ""
         self._commands, self._site, self._options = commands, site, options
         self._closures, self._client, self._clock = closures, client, clock
+        #: how the marks of our jobs begin
+        self._prefix = prefix
         self._others = Others(site)
         self._orders: SimpleQueue[Order | None] = SimpleQueue()
         self._questions = 0
@@ -121,10 +124,9 @@ class Worker(Thread):
             return
         try:
             batch.check(launch, self._site)
-            # Either may be there: a start that was cut short is made again.
+            # Either may be there, or half of it: a start that was cut short is made again.
             run.folder.make(launch.owner)
-            with suppress(FileExistsError):
-                run.folder.make_log(launch.owner)
+            run.folder.make_log(launch.owner)
         except (OSError, UserError) as error:
             self._refuse(run, error)
         else:
@@ -247,8 +249,17 @@ class Worker(Thread):
             for stray in run.strays(found):
                 with suppress(Trouble, Refused):
                     self._commands.text("scancel", "--state=PENDING", str(stray))
+        self._end_late(
+            [each for mark in listed if mark.startswith(self._prefix) for each in listed[mark]]
+        )
         foreign = [job for each in listed.values() for job in each]
         self.held_by_others = self._others.held(foreign, self._places())
+
+    def _end_late(self, late: Sequence[SlurmJob]) -> None:
+        """End what arrived after its attempt was given up: a submission that took its time."""
+        if numbers := sorted({job.leader for job in late if not job.over}):
+            with suppress(Trouble, Refused):
+                self._commands.text("scancel", *map(str, numbers))
 
     def _places(self) -> dict[int, int]:
         """What our attempts hold, or are about to."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from dovetail.core.registry import nearest
 from dovetail.model.errors import UserError
-from dovetail.tenancy.cells.cell import Physical, Virtual
+from dovetail.tenancy.cells.cell import Physical, Virtual, leaves_of
 from dovetail.tenancy.cells.layout import (
     Chain,
     Layout,
@@ -18,6 +19,8 @@ from dovetail.tenancy.cells.layout import (
 
 Levels = list[list[Physical]]
 VirtualLevels = list[list[Virtual]]
+Deed = tuple[Virtual, list[Virtual]]
+"""A cell of a contract, and its devices."""
 
 
 @dataclass
@@ -30,6 +33,14 @@ class Estate:
     #: those of its contract
     roots: dict[str, VirtualLevels] = field(default_factory=dict)
     pinned: dict[str, VirtualLevels] = field(default_factory=dict)
+
+    @cached_property
+    def contract(self) -> list[Deed]:
+        """The cells of its contract, the largest first, each with its devices."""
+        free = [cell for levels in self.roots.values() for each in levels for cell in each]
+        pinned = [levels[-1][0] for levels in self.pinned.values()]
+        owned = sorted([*free, *pinned], key=lambda cell: -cell.level)
+        return [(cell, list(leaves_of(cell))) for cell in owned]
 
 
 @dataclass
@@ -76,6 +87,7 @@ def _grow(
     """One physical cell with its children; `index` is its number where no name is stated."""
     own = spec.address or str(index)
     cell = Physical(chain, level, f"{above}/{own}" if above else own, spec.pinned)
+    cell.number = len(forest.physical[chain.name][level])
     forest.physical[chain.name][level].append(cell)
     if spec.pinned:
         if spec.pinned in forest.pinned:

@@ -67,11 +67,15 @@ class Cell(Generic[T]):
 class Physical(Cell["Physical"]):
     """A piece of hardware."""
 
-    __slots__ = ("claimant", "devices", "healthy", "nodes", "pinned", "split", "twin", "user")
+    __slots__ = (
+        *("claimant", "devices", "healthy", "nodes", "number", "pinned", "split", "twin", "user"),
+    )
 
     def __init__(self, chain: Chain, level: int, address: str, pinned: str) -> None:
         super().__init__(chain, level, address)
         self.pinned = pinned
+        #: its place among the cells of its level
+        self.number = 0
         self.healthy = True
         #: are its children dealt out one by one?
         self.split = False

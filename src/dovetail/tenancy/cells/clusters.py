@@ -101,8 +101,11 @@ class VirtualClusters:
         return self._views[domain]
 
     def apart(self, domain: int) -> bool:
-        """Cells are as good as private clusters; what is lent is what owners leave."""
-        return domain != self._lent
+        """Cells are as good as private clusters while there is healthy hardware for all of them.
+
+        What is lent is what owners leave.
+        """
+        return domain != self._lent and all(s.suffices() for s in self.cells.stocks.values())
 
     # ---- binding -----------------------------------------------------------------------------
 
@@ -304,7 +307,9 @@ class VirtualClusters:
         self._lend(job, physical)
 
     def explain(self, job: Job, reason: Reason) -> Reason:
-        """Whose cells are full, and with whom."""
+        """Whose cells are full, and with whom; or that it runs on what is lent to it."""
+        if job.allocation is not None:
+            return reasons.of_running(reason, job.allocation) if job.home == self._lent else reason
         if job.home != self._lent:
             return reasons.of_owner(reason, self.domains[job.home], self.cells.bad_nodes)
         owners = {number for number, held in self._held.items() if held.domain != self._lent}
@@ -366,20 +371,20 @@ class VirtualClusters:
         """As it was; what others hold and which machines are closed is told afterwards."""
         storing.restore(self.cells, state["cells"])
         self._refused = set(state["refused"])
-        known = {each.spec.id: each for each in held}
+        known, owners = {each.spec.id: each for each in held}, list[Physical]()
         for job in (job for job in state["held"] if job in known):
             _, domain, virtual, physical = known[job]
             occupy(self._views[domain], virtual)
-            on = self._atlas.all_on(physical)
-            if domain != self._lent and not on:
+            lent = domain == self._lent
+            on = self._atlas.all_on(physical) if lent else self._used_by(domain, virtual)
+            if not lent and not on:
                 occupy(self.lending.view, physical)
-            elif domain != self._lent:
-                on = self._used_by(domain, virtual)
-                fresh = [leaf for leaf in dict.fromkeys(on) if leaf not in self._on]
-                for node, mask in self._atlas.masks(fresh).items():
-                    self.lending.take(node, mask)
+            elif not lent:
+                owners += [leaf for leaf in on if leaf not in self._on]
                 self.lending.hold(physical.parts, 1)
             self._note(domain, job, virtual, on, physical)
+        for node, mask in self._atlas.masks(owners).items():
+            self.lending.take(node, mask)
         self._fixed = {job for job in self._held if not known[job].spec.resumable}
         # A fork may have been told to forget a job.
         for place in storing.nobodys(self.cells, self._on):

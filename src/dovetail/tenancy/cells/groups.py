@@ -58,7 +58,7 @@ NOWHERE = Row("", (), ())
 Rows = dict[int, tuple[Row, ...]]
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class Group:
     """A gang that holds or reserves devices."""
 
@@ -99,7 +99,14 @@ class Group:
     @property
     def device(self) -> Physical:
         """Of a gang with one device: that one."""
-        return next(leaf for leaf, _ in self.leaves())
+        leaf = self.places[1][0][0]
+        assert leaf is not None
+        return leaf
+
+    @property
+    def mine(self) -> Virtual | None:
+        """Of a gang with one device: the tenant's device that it stands for."""
+        return None if self.virtual is None else self.virtual[1][0][0]
 
     @property
     def members(self) -> list[str]:

@@ -69,10 +69,10 @@ class Mapping:
         """Bind everything, or nothing."""
         roots, inner = self._branches(leaves)
         for branch in roots:
-            if self._buddy(branch, self._lowest(branch.cell.level)):
-                self.owed[branch.cell.level] -= 1
-            elif not self._relaxed(branch):
+            level = branch.cell.level
+            if not (self._buddy(branch, self._lowest(level)) or self._relaxed(branch)):
                 return None
+            self.owed[level] -= 1
         for branches in inner.values():
             above = branches[0].cell.parent
             assert above is not None and above.twin is not None
@@ -114,7 +114,7 @@ class Mapping:
         if not level:
             return False
         if level == branch.cell.level:
-            return self._pick(branch, level)
+            return self._pick(branch, self.free[level])
         for cell in self._usable(self.free[level]):
             self.free[level - 1].extend(cell.children)
             if self._buddy(branch, level - 1):
@@ -123,28 +123,39 @@ class Mapping:
             self.free[level - 1].clear()
         return False
 
-    def _pick(self, branch: Branch, level: int) -> bool:
-        picked = self._fit([branch], self.free[level])
+    def _pick(self, branch: Branch, cells: Sequence[Physical]) -> bool:
+        picked = self._fit([branch], cells)
         if picked is None:
             return False
-        remove(self.free[level], picked[0])
+        self._cut_out(picked[0])
         return True
 
+    def _cut_out(self, cell: Physical) -> None:
+        """Take a cell out of the free ones; the rest of what it is in stays as large as it can."""
+        while cell not in self.free[cell.level]:
+            above = cell.parent
+            assert above is not None
+            self.free[cell.level].extend(above.children)
+            remove(self.free[cell.level], cell)
+            cell = above
+        remove(self.free[cell.level], cell)
+
     def _relaxed(self, branch: Branch) -> bool:
-        """Split larger cells, as many as everybody can spare, and look among their parts."""
+        """Look among parts of larger cells, of as many as everybody can spare."""
         level = branch.cell.level
         spare = self.stock.splittable(self.free, self.owed)
+        parts = list(self.free[level])
         for up in range(level + 1, len(self.free)):
-            pieces: list[Physical] = []
-            for _ in range(min(len(self.free[up]), spare[up])):
-                pieces.append(self.free[up][0])
-                remove(self.free[up], pieces[-1])
-            if not pieces:
-                continue
+            # Whoever takes a part of it takes one of every size in between from all others.
+            number = min(spare[level + 1 : up + 1])
+            whole, pieces = list(self.free[up]), []
+            for _ in range(min(len(whole), number)):
+                pieces.append(whole[0])
+                remove(whole, pieces[-1])
             for _ in range(up - level):
                 pieces = [child for cell in pieces for child in cell.children]
-            self.free[level] = pieces + self.free[level]
-            if self._pick(branch, level):
+            parts = pieces + parts
+            if pieces and self._pick(branch, parts):
                 return True
         return False
 

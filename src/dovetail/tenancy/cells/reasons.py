@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dovetail.model.plan import Reason
+from dovetail.model.allocation import Allocation
+from dovetail.model.plan import BORROWED, Reason
+from dovetail.model.request import WHOLE
 
 NO_HARDWARE = "hardware for it is bad, in use by others, or kept for other tenants"
 SHORT = frozenset({"devices", "rank", "fragmentation", "cpu or memory", "impossible"})
@@ -41,3 +43,12 @@ def of_borrower(reason: Reason, owners: Iterable[int], used: int, gpus: int) -> 
     if reason.cause in SHORT:
         return reason._replace(text=f"{reason.text} (counting what owners leave idle)")
     return reason
+
+
+def of_running(reason: Reason, held: Allocation) -> Reason:
+    """A job that runs on what is lent to it."""
+    gpus = held.milli_gpus / WHOLE
+    if not gpus:
+        return reason._replace(cause=BORROWED, text="its CPU and memory are lent to it")
+    mine = "its GPU is" if gpus == 1 else f"its {gpus:g} GPUs are"
+    return reason._replace(cause=BORROWED, text=f"{mine} lent to it")

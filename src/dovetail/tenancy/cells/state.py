@@ -7,7 +7,9 @@ its business. `validate` checks everything that must hold between two commands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 from dovetail.model.errors import UserError
@@ -48,6 +50,8 @@ from dovetail.tenancy.cells.stock import Stock
 
 ONE = {1: 1}
 """The sizes of a gang that is one device."""
+MANY = 65536
+"""Devices whose gangs are remembered."""
 
 
 class Cells:
@@ -142,10 +146,12 @@ class Cells:
         if isinstance(found, Wait):
             return found
         if ask.preempt:
-            for rival in claimants(found.places):
-                self._cancel(rival)
-            if users(found.places):
-                self._reserve(ask, found)
+            group = Group(ask.gang, GroupState.PREEMPTING, found.places, found.virtual)
+            with self._promised(group.leaves()):
+                for rival in claimants(found.places):
+                    self._cancel(rival)
+                if users(found.places):
+                    self._reserve(group, ask.member)
         return self._answer(found, self.groups.get(ask.gang.name), ask, 0)
 
     def _answer(self, found: Found, group: Group | None, ask: Ask, index: int) -> Answer:
@@ -169,16 +175,15 @@ class Cells:
 
     # ---- reserving, taking, leaving ----------------------------------------------------------
 
-    def _reserve(self, ask: Ask, found: Found) -> None:
+    def _reserve(self, group: Group, member: str) -> None:
         """Take devices at once, so that no equal or lower gang can, and wait for the victims."""
-        group = Group(ask.gang, GroupState.PREEMPTING, found.places, found.virtual)
         for leaf, mine in group.leaves():
             if leaf.user is not None:
                 self.holding.give_way(leaf)
             self.holding.take(leaf, mine, group)
             leaf.claimant = group
-        group.asking.add(ask.member)
-        self.groups[ask.gang.name] = group
+        group.asking.add(member)
+        self.groups[group.gang.name] = group
 
     def _cancel(self, group: Group) -> None:
         """Give reserved devices back to those who are still there."""
@@ -228,15 +233,22 @@ class Cells:
 
     def _occupy(self, occupy: Occupy) -> Answer:
         pairs = [
-            (self.owned[occupy.tenant, mine], self.devices[node, index])
+            (self.devices[node, index], self.owned[occupy.tenant, mine])
             for mine, node, index in occupy.devices
         ]
-        for mine, leaf in pairs:
-            self.stocks[leaf.chain.name].promise(mine.root, leaf)
-        safe = [self._take(leaf, mine) for mine, leaf in pairs]
-        for _, leaf in pairs:
-            self.stocks[leaf.chain.name].promised.clear()
+        with self._promised(pairs):
+            safe = [self._take(leaf, mine) for leaf, mine in pairs]
         return Done(all(safe))
+
+    @contextmanager
+    def _promised(self, pairs: Iterable[tuple[Physical, Virtual | None]]) -> Iterator[None]:
+        """While these are bound one by one, none of them is doomed for the sake of another."""
+        for leaf, mine in pairs:
+            if mine is not None:
+                self.stocks[leaf.chain.name].promise(mine.root, leaf)
+        yield
+        for stock in self.stocks.values():
+            stock.promised.clear()
 
     def _lend(self, lend: Lend) -> Answer:
         return Done(self._take(self.devices[lend.node, lend.index], None))
@@ -302,10 +314,16 @@ class Cells:
 def single(leaf: Physical, mine: Virtual | None) -> Group:
     """Who uses one device: its owner, or somebody it is lent to."""
     if mine is None:
-        gang = Gang(f"lent {leaf.address}", "", OPPORTUNISTIC, ONE)
+        gang = _alone(f"lent {leaf.address}", "", OPPORTUNISTIC)
         return Group(gang, GroupState.ALLOCATED, {1: [[leaf]]}, None)
-    gang = Gang(f"{mine.tenant}: {mine.address}", mine.tenant, LOWEST, ONE)
+    gang = _alone(f"{mine.tenant}: {mine.address}", mine.tenant, LOWEST)
     return Group(gang, GroupState.ALLOCATED, {1: [[leaf]]}, {1: [[mine]]})
+
+
+@lru_cache(MANY)
+def _alone(name: str, tenant: str, priority: int) -> Gang:
+    """A gang of one device: the same again whenever that is taken, here and in forks."""
+    return Gang(name, tenant, priority, ONE)
 
 
 _HANDLERS: dict[type, Callable[[Cells, Any], Answer]] = {

@@ -158,9 +158,11 @@ class Stock:
             cell = above
 
     def promise(self, root: Virtual, leaf: Physical) -> None:
-        """This hardware is about to be bound to that cell: neither is free for anything else."""
-        if root.twin is None:
-            self.promised[root] = next(c for c in ancestors(leaf) if c.level == root.level)
+        """This hardware is about to be bound to that cell: neither is free for anything else.
+
+        Also where it is bound already: whoever has it may give way first.
+        """
+        self.promised[root] = next(c for c in ancestors(leaf) if c.level == root.level)
 
     def _unpromised(
         self, cells: list[Physical], roots: list[Virtual]
@@ -278,6 +280,18 @@ class Stock:
             fanout = self.chain.fanout[level + 1] if level < self.chain.top else 0
             spare[level] = len(free[level]) - owed[level] + spare[level + 1] * fanout
         return spare
+
+    def suffices(self) -> bool:
+        """Is there healthy hardware for everything that tenants own, whoever uses theirs?"""
+        tops = [cell for cell in self.full[self.chain.top] if cell.healthy]
+        if len(tops) == len(self.full[self.chain.top]):
+            return True
+        owned = [sum(cell.pinned != "" for cell in cells) for cells in self.full]
+        for owner in self.owners.values():
+            owned = [more + len(roots) for more, roots in zip(owned, owner.roots, strict=True)]
+        free: Levels = [[] for _ in self.full]
+        free[self.chain.top] = tops
+        return min(self.splittable(free, owned)) >= 0
 
     def validate(self) -> None:
         """Check the free list against the cells, and safety while all hardware is healthy."""

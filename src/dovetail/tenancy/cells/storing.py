@@ -7,11 +7,13 @@ are single devices, as a tenancy's are.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
+from itertools import chain
 from typing import Any
 
 from dovetail.tenancy.cells.building import Levels
-from dovetail.tenancy.cells.cell import LOWEST, Physical, ancestors, join, prioritise, use
+from dovetail.tenancy.cells.cell import LOWEST, AnyCell, Physical, ancestors, join
+from dovetail.tenancy.cells.groups import Group
 from dovetail.tenancy.cells.state import Cells, single
 from dovetail.tenancy.cells.stock import Stock
 
@@ -21,22 +23,24 @@ def snapshot(cells: Cells) -> dict[str, Any]:
     return {
         "bad": sorted(cells.bad_nodes),
         "stocks": {name: _stock(stock) for name, stock in cells.stocks.items()},
-        "users": [_user(leaf) for leaf in _used(cells)],
+        "users": [_user(group) for group in cells.groups.values()],
     }
 
 
 def _stock(stock: Stock) -> dict[str, Any]:
-    numbers = {cell: number for level in stock.full for number, cell in enumerate(level)}
-
     def listed(levels: Levels) -> list[list[int]]:
-        return [[numbers[cell] for cell in cells] for cells in levels]
+        return [[cell.number for cell in cells] for cells in levels]
 
     return {
         "free": listed(stock.free),
         "bad": listed(stock.bad),
         "split": listed([[cell for cell in cells if cell.split] for cells in stock.full]),
         "bound": [
-            [[number, *_named(cell)] for number, cell in enumerate(cells) if cell.twin is not None]
+            [
+                [cell.number, twin.tenant, twin.address]
+                for cell in cells
+                if (twin := cell.twin) is not None
+            ]
             for cells in stock.full
         ],
         "left": list(stock.left),
@@ -45,20 +49,13 @@ def _stock(stock: Stock) -> dict[str, Any]:
     }
 
 
-def _named(cell: Physical) -> tuple[str, str]:
-    """The tenant and the address of the cell that this one is bound to."""
-    assert cell.twin is not None
-    return cell.twin.tenant, cell.twin.address
-
-
 def _used(cells: Cells) -> list[Physical]:
     return [group.device for group in cells.groups.values()]
 
 
-def _user(leaf: Physical) -> list[Any]:
+def _user(group: Group) -> list[Any]:
     """A device in use: where, at which priority, and whose it is if it is not lent."""
-    assert leaf.user is not None
-    mine = leaf.user.own(leaf)
+    leaf, mine = group.device, group.mine
     whose = [] if mine is None else [mine.tenant, mine.address]
     return [leaf.nodes[0], leaf.devices[0], leaf.priority, *whose]
 
@@ -76,12 +73,31 @@ def restore(cells: Cells, state: dict[str, Any]) -> None:
         mine = cells.owned[whose[0], whose[1]] if whose else None
         group = single(leaf, mine)
         leaf.user = cells.groups[group.gang.name] = group
-        prioritise(leaf, priority)
-        use(leaf, priority, 1)
+        _take(leaf, priority)
         if mine is not None:
             mine.charged = group
-            prioritise(mine, LOWEST)
-            use(mine, LOWEST, 1)
+            _take(mine, LOWEST)
+    for levels in cells.forest.physical.values():
+        _sum_up(levels)
+    for estate in cells.forest.estates.values():
+        for owned in [*estate.full.values(), *estate.pinned.values()]:
+            _sum_up(owned)
+
+
+def _take(leaf: AnyCell, priority: int) -> None:
+    """Count a device as used, and nothing that it is part of yet."""
+    leaf.priority, leaf.used, leaf.taken = priority, {priority: 1}, 1
+
+
+def _sum_up(levels: Sequence[Sequence[AnyCell]]) -> None:
+    """Give cells the sums of their parts, from devices upwards."""
+    for cell in chain.from_iterable(levels[2:]):
+        used: dict[int, int] = {}
+        for child in cell.children:
+            for priority, count in child.used.items():
+                used[priority] = used.get(priority, 0) + count
+        if used:
+            cell.used, cell.taken, cell.priority = used, sum(used.values()), max(used)
 
 
 def nobodys(cells: Cells, used: Container[Physical]) -> list[tuple[str, int]]:

@@ -114,7 +114,7 @@ function factsOf({ job, directory, environment, hidden }, estimate) {
     job.deadline ? row("Deadline", when(job.deadline)) : [],
     job.saved ? row("Last checkpoint", when(job.saved)) : [],
     job.after.length ? row("After", job.after.flatMap((id) => [h("a", { href: `#/jobs/${id}`, text: id }), " "])) : [],
-    row("If displaced", job.resumable ? "it checkpoints and comes back" : "it is never stopped for others"),
+    row("If displaced", job.resumable ? "it checkpoints and comes back" : "it is not stopped for others, unless what it runs on is theirs"),
     job.command.length ? row("Command", h("code", { text: job.command.map(quoted).join(" ") })) : [],
     directory ? row("Directory", h("code", { text: directory })) : []),
   environment?.length || hidden?.length ? h("details", {}, h("summary", { text: `Environment (${environment.length}${hidden.length ? `, ${hidden.length} hidden` : ""})` }),

@@ -39,10 +39,11 @@ function estate(owner, told) {
   const name = owner?.name ?? "";
   const patches = told.patches.filter((each) => each.tenant === name);
   const title = owner ? tenant(name) : told.kind === "shares" ? "Idle or borrowed" : "Nobody's";
-  const may = owner && [...owner.users.map((each) => (each === "*" ? "everybody" : each)), ...owner.groups.map((each) => `group ${each}`)].join(", ");
+  const listed = owner && [...owner.users.map((each) => (each === "*" ? "everybody" : each)), ...owner.groups.map((each) => `group ${each}`)].join(", ");
+  const may = owner && (listed || `group ${name}`);
   return h("section", { class: "card estate", "aria-label": name || "Nobody's" },
-    h("header", {}, h("h2", {}, title), owner ? h("span", { class: "quiet", text: `${number(owner.used)} of ${counted(owner.gpus, "GPU")} used${owner.lent ? `, ${number(owner.lent)} lent` : ""}${owner.borrowed ? `; borrows ${number(owner.borrowed)}` : ""}` }) : null,
-      owner ? h("span", { class: "quiet right", text: `${count(owner.running)} running, ${count(owner.waiting)} waiting` }) : null),
+    h("header", {}, h("h2", {}, title), owner ? h("span", { class: "quiet", text: `${number(owner.used)} of ${counted(owner.gpus, "GPU")} used, ${number(owner.idle)} idle${owner.lent ? `, ${number(owner.lent)} lent` : ""}${owner.bad ? `, ${number(owner.bad)} out of service` : ""}${owner.borrowed ? `; borrows ${number(owner.borrowed)}` : ""}` }) : null,
+      owner ? h("span", { class: "quiet right", text: `${count(owner.running)} running${owner.borrowing ? ` (${count(owner.borrowing)} on loan)` : ""}, ${count(owner.waiting)} waiting` }) : null),
     picture(patches),
     owner?.cells.length ? cells(owner) : null,
     may ? h("p", { class: "quiet", text: `Jobs of ${may}` }) : null);
@@ -59,7 +60,7 @@ function picture(patches) {
   return h("div", { class: "boxes" }, [...boxes].map(([key, inside]) => {
     const [{ cell, type, bound }] = inside;
     const nodes = [...new Set(inside.map((each) => each.node))].join(", ");
-    const about = cell ? `${type} on ${nodes}${bound ? "" : ", not tied to it"}` : key;
+    const about = cell ? `${cell}: ${type} on ${nodes}${bound ? "" : ", not tied to it"}` : key;
     return h("div", { class: `box${cell && !bound ? " loose" : ""}`, role: "group", "aria-label": about, title: about },
       h("div", { class: "gpus" }, inside.flatMap((patch) => patch.devices.map((device) => square(patch, device)))),
       h("span", { class: "quiet", text: nodes }));
@@ -83,5 +84,5 @@ function loans(lent) {
   return table("What is lent to whom", columns, lent.map((each) => [
     h("a", { href: `#/jobs/${each.job}`, text: `${each.job} ${each.name}` }), person(each.user), each.lender ? tenant(each.lender) : "nobody", each.borrower ? tenant(each.borrower) : "nobody", `${each.node} GPU ${ranges(each.devices)}`,
     each.since ? since(each.since) : "–",
-    each.back_in === null ? "when wanted" : [`in ${span(each.back_in)}, for `, h("a", { href: `#/jobs/${each.wanted_by}`, text: each.wanted_by })]]));
+    each.back_in === null ? "when wanted" : [`in ${span(each.back_in)}`, each.wanted_by === null ? null : [", for ", h("a", { href: `#/jobs/${each.wanted_by}`, text: each.wanted_by })]]]));
 }

@@ -5,10 +5,11 @@ import { capital, count, number, percent, span } from "../format.js";
 import { person } from "../parts.js";
 
 /** A card, or nothing where there is nothing to say. */
-export function whyCard({ blame, instead, stopped, grant }) {
+export function whyCard({ blame, instead, loan, stopped, grant }) {
   const parts = [
     instead.length ? [h("h2", { text: "What would help" }), h("ul", { class: "help" }, instead.map(help))] : null,
     blame.length ? [h("h2", { text: "In front" }), h("div", { class: "blame" }, blame.map(blamed))] : null,
+    loan ? [h("h2", { text: "On loan" }), h("p", { text: capital(loan) })] : null,
     stopped ? [h("h2", { text: "Why it was stopped" }), h("p", { text: capital(stopped) })] : null,
     grant ? [h("h2", { text: "Why it has what it has" }), h("p", { text: capital(grant) })] : null,
   ].filter(Boolean);
