@@ -156,7 +156,9 @@ def upto(lines: list[str], shown: Shown) -> list[str]:
 
 def gist(lines: list[str], shown: Shown) -> Counter[str]:
     """What a controller says, whatever the machine and whoever comes first."""
-    return Counter(WORD.findall(MACHINE.sub("~", " ".join(upto(lines, shown)))))
+    said = WORD.findall(MACHINE.sub("~", " ".join(upto(lines, shown))))
+    # Who comes last has the full stop.
+    return Counter(word.rstrip(".") for word in said if word != ".")
 
 
 def refreshed(text: str) -> str:
