@@ -167,6 +167,13 @@ def test_planning_settles_with_shares_too() -> None:
     observe(world, lambda instant: observer.assert_settled())
 
 
+def test_planning_settles_where_others_leave_cores_to_a_job_without_gpus() -> None:
+    jobs = [spec(1, 4, length=3.0), spec(2, 4, length=4.0)]
+    jobs += [spec(3, at=2.0, request=gang(0, 1000)), spec(4, at=2.0)]
+    observer = Observer("2x4,cpus=8", "las:thresholds=3/9", "best-fit", 0.0)
+    observe(World(observer.scheduler, jobs), lambda instant: observer.assert_settled())
+
+
 @every_pair
 @effort(3)
 @given(cluster=st.sampled_from(CLUSTERS), jobs=any_jobs())

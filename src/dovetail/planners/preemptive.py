@@ -126,7 +126,7 @@ class Displacing:
         self.heads = heads
         #: displaced jobs -> whom they make room for
         self.gone: dict[int, tuple[Job, Job]] = {}
-        #: what quotas leave; and heads that had to be passed over for them
+        #: what quotas leave; and heads that others who go may make room for
         self.allowance = planner.allowance()
         self.passed: list[Head] = []
         self._guarded = bool(planner.view.cluster.closed) or planner.guards
@@ -141,9 +141,9 @@ class Displacing:
         heappush(self.heads, (0.0, last, last[3].lane, iter(())))
         if self.allowance is not None:
             self.allowance.add(last[3].lane, held_by(last[3]), -1)
-            for head in self.passed:
-                heappush(self.heads, head)
-            self.passed = []
+        for head in self.passed:
+            heappush(self.heads, head)
+        self.passed = []
 
     def _look_everywhere(self, looked_at: list[Head]) -> None:
         """A victim may leave more than its winner takes: every lane is worth a look again."""
@@ -337,11 +337,12 @@ class ByPlace(Displacing):
                 if not choices:
                     self.passed.append(head)
                     continue
-            found = None
-            if lane.size <= self.draft.cluster.idle:
-                found = self.draft.find(choices)
+            fits = lane.size <= self.draft.cluster.idle
+            found = self.draft.find(choices) if fits else None
             if found is None and lane.size:
                 found = self._lift(entry, lane, choices)
+            elif found is None:  # without devices it displaces nobody, but may fit beside who does
+                self.passed.append(head)
             if found is None:
                 continue
             if self.allowance is not None:
