@@ -159,7 +159,7 @@ def test_a_dry_run_says_the_same(shared: Hosted) -> None:
         assert dan.forecast(["true"], gpus=4, borrow=True, resumable=True).starts_in == 0
         told = dan.forecast(["true"], gpus=2)
         assert not told.possible
-        assert told.reason == "asks for 2 GPUs; the cluster has 1 GPUs (counting what open owns)"
+        assert told.reason == "asks for 2 GPUs; the cluster has 1 GPU (counting what open owns)"
 
 
 def test_commands_say_whose_job_it_is(shared: Hosted, dovetail: object) -> None:
