@@ -9,6 +9,9 @@ from pathlib import Path
 
 import psutil
 
+PATIENCE = 10.0
+"""Seconds in which a process that is killed is gone."""
+
 
 def remains(folder: Path) -> list[psutil.Process]:
     """Processes whose environment or command names something in the folder."""
@@ -22,8 +25,9 @@ def remains(folder: Path) -> list[psutil.Process]:
 
 
 def end(folder: Path) -> None:
-    """End all of them, and what they start meanwhile."""
-    while found := remains(folder):
+    """End all of them, and what they start meanwhile; one that cannot be ended ends no run."""
+    until = time.monotonic() + PATIENCE
+    while (found := remains(folder)) and time.monotonic() < until:
         for process in found:
             with suppress(psutil.Error):
                 process.kill()
