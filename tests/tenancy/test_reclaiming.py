@@ -91,5 +91,5 @@ def test_it_is_told_how_much_of_what_an_owner_wants_is_lent() -> None:
     kept = spec(0, 4, tenant="red")
     made.step(0.0, [Submitted(kept), Submitted(spec(1, 2, tenant="blue", priority=-1.0))])
     made.step(1.0, [Submitted(spec(2, 4, 1.0, tenant="blue"))])
-    text = "2 of its 4 GPUs are lent to job 1 (j1), which must leave first"
+    text = "2 of its 4 GPUs are lent to j1, which must leave first"
     assert made.explain(2).text == text

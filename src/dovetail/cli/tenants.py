@@ -41,7 +41,7 @@ def apply(
         str,
         typer.Argument(
             metavar="[KIND:]FILE",
-            help="A file of [[tenants]], as cells:FILE, shares:FILE or with the present kind; "
+            help="A file of tenants, as cells:FILE, shares:FILE or with the present kind; "
             "none: everybody shares everything.",
         ),
     ],

@@ -27,13 +27,15 @@ def changed(controller: Controller, parts: Parts, wanted: Tenants | None, apply:
     trial = composer(new, controller.executor)()
     trial.take_over(controller.scheduler)
     old, then = controller.scheduler.tenancy.overview(), trial.tenancy.overview()
+    affected = tuple(_affected(controller, trial, _lent(old), _lent(then)))
     change = Change(
         old.kind,
         then.kind,
         tuple(_shifts(old, then)),
-        tuple(_affected(controller, trial, _lent(old), _lent(then))),
+        affected,
         controller.scheduler.running,
         apply,
+        controller.roster.labels(each.job for each in affected),
     )
     if apply:
         controller.reconfigure(new)

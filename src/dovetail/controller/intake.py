@@ -278,7 +278,8 @@ class Intake:
                     live.waits.discard(number)
                     self.offer(live)
                 else:
-                    self.forget(live, f"job {number}, which it was to run after, is {state}")
+                    named = self.roster.called(number)
+                    self.forget(live, f"job {named}, which it was to run after, is {state}")
 
     def offer(self, live: Live) -> None:
         """Let the scheduler know a job, unless something still keeps it from starting."""

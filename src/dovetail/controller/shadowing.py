@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from statistics import fmean
 from time import perf_counter
 from typing import Any
@@ -254,4 +255,11 @@ class Shadow:
             tuple(tally.latest),
             self.failures,
             self.failure,
+            self._controller.roster.labels(_named(tally.latest)),
         )
+
+
+def _named(differences: Iterable[Difference]) -> Iterator[int]:
+    """The jobs that they are about."""
+    for each in differences:
+        yield from chain(each.instead, each.passed, each.stops, each.spared)

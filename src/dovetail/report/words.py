@@ -89,6 +89,7 @@ COSTS: dict[str, Callable[[Any], str]] = {
     ),
     "first_start": lambda s: f"{duration(s)} for a first start" if s else "first starts are free",
     "resume": lambda s: f"{duration(s)} to resume a suspended job" if s else "resuming is free",
+    "checkpoint_every": lambda s: f"a checkpoint every {duration(s)}",
     "span_penalty": lambda p: (
         f"{percent(p)} more time on more nodes than needed"
         if p

@@ -1,7 +1,7 @@
 // Who owns what, and who has it: each tenant's cells with the jobs on them, and what is lent to whom.
 
 import { h, refill } from "../dom.js";
-import { count, counted, number, ranges, span } from "../format.js";
+import { called, count, counted, label, number, ranges, span } from "../format.js";
 import { saidOf, watch } from "../owners.js";
 import { empty, heading, person, since, table, tenant, tile } from "../parts.js";
 import { store } from "../store.js";
@@ -69,9 +69,9 @@ function picture(patches) {
 
 function square(patch, device) {
   const job = patch.jobs.map((id) => store.jobs.get(id)).find((each) => each?.places.some(([node, devices]) => node === patch.node && devices.includes(device))) ?? store.jobs.get(patch.jobs[0]);
-  const words = `GPU ${device} of ${patch.node}: ${saidOf(patch)}${job ? `, job ${job.id} ${job.name} of ${job.owner}` : ""}`;
+  const words = `GPU ${device} of ${patch.node}: ${saidOf(patch)}${job ? `, job ${label(job)} ${job.name} of ${job.owner}` : ""}`;
   const kind = `cell-gpu ${patch.use}${job ? ` hue-${store.hue(job.owner)}` : ""}`;
-  return job ? h("a", { class: kind, href: `#/jobs/${job.id}`, title: words, "aria-label": words, "data-key": `${patch.node}-${device}`, text: job.id }) : h("span", { class: kind, role: "img", title: words, "aria-label": words });
+  return job ? h("a", { class: kind, href: `#/jobs/${job.id}`, title: words, "aria-label": words, "data-key": `${patch.node}-${device}`, text: label(job) }) : h("span", { class: kind, role: "img", title: words, "aria-label": words });
 }
 
 function cells({ name, cells: owned }) {
@@ -79,10 +79,10 @@ function cells({ name, cells: owned }) {
   return table(`Cells of ${name}`, columns, owned.map((each) => [`${each.type} (${counted(each.gpus, "GPU")})`, count(each.owned), count(each.used), count(each.idle), count(each.lent), count(each.bad)]));
 }
 
-function loans({ loans: lent, kind }) {
+function loans({ loans: lent, kind, labels }) {
   const columns = [["Job"], ["User"], ["From"], ["To"], ["Where"], ["For", "num"], ["Back", "num"]];
   return table("What is lent to whom", columns, lent.map((each) => [
-    h("a", { href: `#/jobs/${each.job}`, text: `${each.job} ${each.name}` }), person(each.user), each.lender ? tenant(each.lender) : kind === "shares" ? "–" : "nobody", each.borrower ? tenant(each.borrower) : "nobody", `${each.node} GPU ${ranges(each.devices)}`,
+    h("a", { href: `#/jobs/${each.job}`, text: `${called(each.job, labels)} ${each.name}` }), person(each.user), each.lender ? tenant(each.lender) : kind === "shares" ? "–" : "nobody", each.borrower ? tenant(each.borrower) : "nobody", `${each.node} GPU ${ranges(each.devices)}`,
     each.since ? since(each.since) : "–",
-    each.back_in === null ? "when wanted" : [`in ${span(each.back_in)}`, each.wanted_by === null ? null : [", for ", h("a", { href: `#/jobs/${each.wanted_by}`, text: each.wanted_by })]]]));
+    each.back_in === null ? "when wanted" : [`in ${span(each.back_in)}`, each.wanted_by === null ? null : [", for ", h("a", { href: `#/jobs/${each.wanted_by}`, text: called(each.wanted_by, labels) })]]]));
 }
