@@ -38,7 +38,7 @@ def test_where_machines_and_what_is_in_the_way_are_listed(
     later = box.submit(["true"], gpus=4, after=[first, second], after_any=True, name="late")
     assert "1.0, 1.1" in dovetail("nodes", *here).out.splitlines()[3]
     shown = dovetail("show", later, *here).out
-    assert "it waits for jobs 1.0, 1.1 to end" in shown and "in its way: 1.0, 1.1" in shown
+    assert "it waits for jobs 1.0, 1.1 to end" in shown and "in its way    1.0, 1.1" in shown
     assert shown.split("after ")[1].split("\n")[0].strip() == "1.0, 1.1"
     with pytest.raises(UserError, match=r"job 1\.1 is running: only a waiting job can be held"):
         box.hold("1.1")

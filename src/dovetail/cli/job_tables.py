@@ -126,10 +126,7 @@ def outcome(job: Description) -> str:
 
 def detail_tables(detail: Detail, now: float) -> list[RenderableType]:
     """All that is known of one job."""
-    job = detail.job
     shown: list[RenderableType] = [_pairs(_facts(detail, now))]
-    if job.blockers:
-        shown.append(text(f"in its way: {called(detail.labels, *job.blockers)}"))
     if detail.runs:
         shown += [text(""), _runs_table(detail.runs)]
     return shown
@@ -146,6 +143,7 @@ def _facts(detail: Detail, now: float) -> list[tuple[str, str]]:
         ("user", job.owner),
         ("state", job.state),
         ("reason", job.reason),
+        ("in its way", called(detail.labels, *job.blockers)),
         ("unblocked by", job.unblock),
         ("asked for", ", ".join(asked)),
         ("holds", places_text(job.places)),

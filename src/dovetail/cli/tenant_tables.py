@@ -30,6 +30,7 @@ STYLES = {
     Use.RETURNING: "cyan",
     Use.BAD: "red",
 }
+UNITS = "running, on loan and waiting are jobs; all others are GPUs"
 NOBODY = "(nobody)"
 NOWHERE = "–"
 """Whose a GPU is that others use, or nobody, where tenants own numbers of them."""
@@ -47,7 +48,7 @@ def tenants_tables(found: Tenants, now: float) -> list[RenderableType]:
     """What tenants own, what is lent to whom, and whose each GPU is."""
     if not found.kind:
         return [text("There are no tenants here: everybody shares everything.")]
-    shown: list[RenderableType] = [_owners(found), _users(found.tenants)]
+    shown: list[RenderableType] = [_owners(found), text(UNITS, "dim"), _users(found.tenants)]
     if any(tenant.cells for tenant in found.tenants):
         shown.append(_cells(found.tenants))
     if found.loans:
@@ -62,9 +63,7 @@ def tenants_tables(found: Tenants, now: float) -> list[RenderableType]:
 
 def change_tables(change: Change) -> list[RenderableType]:
     """Who gains and who loses, and which jobs that concerns."""
-    verb = "is now" if change.applied else "would be"
-    head = f"Who owns what {verb} by {change.after}." if change.after else "Nobody owns anything."
-    shown: list[RenderableType] = [text(head)]
+    shown: list[RenderableType] = [text(_head(change))]
     if change.tenants:
         shown.append(_shifts(change.tenants))
     elif change.before == change.after:
@@ -80,6 +79,13 @@ def change_tables(change: Change) -> list[RenderableType]:
     return shown
 
 
+def _head(change: Change) -> str:
+    """`Tenants own cells now.`"""
+    who, what = ("Tenants", change.after) if change.after else ("Nobody", "anything")
+    verb = "own" if change.after else "owns"
+    return f"{who} {verb} {what} now." if change.applied else f"{who} would own {what}."
+
+
 def _risk(jobs: Sequence[str]) -> str:
     """Whose work is lost if owners want what they own, in one sentence."""
     some = len(jobs) > 1
@@ -90,12 +96,13 @@ def _risk(jobs: Sequence[str]) -> str:
     )
 
 
-def _shifts(shifts: Iterable[Shift]) -> Table:
-    table = plain_table("tenant", "GPUs before", "after", "cells")
+def _shifts(shifts: Sequence[Shift]) -> Table:
+    cells = any(each.cells for each in shifts)
+    table = plain_table("tenant", "GPUs before", "after", *["cells"] * cells)
     table.columns[1].justify = table.columns[2].justify = "right"
     for each in shifts:
         amounts = (f"{each.before:g}", f"{each.after:g}")
-        table.add_row(text(each.name), *amounts, text(", ".join(each.cells)))
+        table.add_row(text(each.name), *amounts, *[text(", ".join(each.cells))] * cells)
     return table
 
 
@@ -192,15 +199,15 @@ def _back(loan: Loan, labels: Labels) -> str:
 
 
 def _nodes(found: Tenants) -> Table:
-    table = plain_table("node", "GPUs", "of", "cell", "use", "jobs")
-    last = ""
+    cells, last = any(patch.cell for patch in found.patches), ""
+    table = plain_table("node", "GPUs", "of", *["cell"] * cells, "use", "jobs")
     for patch in sorted(found.patches, key=lambda each: (each.node, each.devices)):
         name, last = ("" if patch.node == last else patch.node), patch.node
         table.add_row(
             text(name),
             text(_spans(patch.devices)),
             text(patch.tenant or _unowned(found), "" if patch.tenant else "dim"),
-            text(patch.cell + ("" if patch.bound or not patch.cell else " ~")),
+            *[text(patch.cell + ("" if patch.bound or not patch.cell else " ~"))] * cells,
             text(patch.use, STYLES[patch.use]),
             text(called(found.labels, *patch.jobs)),
         )

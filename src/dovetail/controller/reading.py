@@ -13,6 +13,7 @@ from sqlalchemy import func, select, tuple_
 
 from dovetail.controller import schema, submission
 from dovetail.controller.finding import ALL, Filter
+from dovetail.controller.intake import seconds
 from dovetail.controller.loop import Controller
 from dovetail.controller.roster import HELD, Live, batched
 from dovetail.controller.store import Row
@@ -265,7 +266,9 @@ def _vacated(controller: Controller, reason: Reason) -> Reason:
     if not max(times):
         return reason._replace(text=f"{reason.text}: its time for that is over, and it is ended")
     word = "back" if reason.cause == "lent" else "free"
-    return reason._replace(text=f"{reason.text}: {word} in {ceil(max(times))} s at the latest")
+    return reason._replace(
+        text=f"{reason.text}: {word} in {seconds(ceil(max(times)))} at the latest"
+    )
 
 
 def _dependent(controller: Controller, live: Live) -> Reason:

@@ -26,12 +26,20 @@ function drawn(told) {
   const named = [...told.tenants, ...(told.patches.some((each) => !each.tenant) ? [null] : [])];
   return [
     h("p", { class: "lead", text: `${counted(told.tenants.length, "tenant")} ${told.tenants.length === 1 ? "owns" : "own"} ${number(told.gpus - told.unowned)} of ${number(told.gpus)} GPUs ${KINDS[told.kind] ?? ""}. What they leave idle is lent until they want it back.` }),
-    h("div", { class: "tiles" }, tile("Used by owners", number(sum("used")), "GPUs"), tile("Lent", number(told.loans.reduce((total, each) => total + each.gpus, 0)), `GPUs to ${counted(new Set(told.loans.map((each) => each.job)).size, "job")}`),
+    h("div", { class: "tiles" }, tile("Used by owners", number(sum("used")), "GPUs"), lentTile(told),
       tile("Idle", number(sum("idle")), "GPUs of tenants"), tile("Out of service", number(sum("bad")), "GPUs of tenants"), tile("Nobody's", number(told.unowned), "GPUs")),
     h("div", { class: "legend uses", "aria-hidden": "true" }, [["used", "its owner's job"], ["lent", "lent"], ["returning", "on its way back"], ["idle", "idle"], ["bad", "out of service"]].map(([use, text]) => h("span", { class: "entry" }, h("i", { class: `cell-gpu ${use}` }), text))),
     h("div", { class: "estates" }, named.map((each) => estate(each, told))),
     told.loans.length ? h("section", { class: "card flush" }, h("h2", { class: "inset", text: "What is lent to whom" }), loans(told)) : h("p", { class: "quiet", text: "Nothing is lent." }),
   ];
+}
+
+/** What owners do not want back yet; what they do is theirs already. */
+function lentTile({ loans: all }) {
+  const gpus = (some) => some.reduce((total, each) => total + each.gpus, 0);
+  const [lent, returning] = [all.filter((each) => each.back_in === null), all.filter((each) => each.back_in !== null)];
+  const jobs = counted(new Set(lent.map((each) => each.job)).size, "job");
+  return tile("Lent", number(gpus(lent)), `GPUs to ${jobs}${returning.length ? `; ${number(gpus(returning))} on their way back` : ""}`);
 }
 
 /** One tenant, or what nobody owns. */
