@@ -86,7 +86,7 @@ def test_where_what_is_lent_is_listed_and_given_back(
         asker = next(job for job in lent if box.show(job).job.state == "stopping")
         left.touch()
         until(lambda: box.show(owners[1]).job.state == "running")
-        assert "to make room for job 4.0, 4.1 (" in until(lambda: box.why(asker).stopped)
+        assert "to make room for jobs 4.0, 4.1 (" in until(lambda: box.why(asker).stopped)
         (tmp_path / "robots.toml").write_text(ROBOTS)
         change = dovetail("tenants", "apply", tmp_path / "robots.toml", "--dry-run", *here).out
         assert "jobs 4.0, 4.1. Owners are given" in " ".join(change.split())

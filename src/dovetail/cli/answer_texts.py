@@ -50,7 +50,7 @@ def why_lines(answer: Why) -> list[str]:
 
 
 def _instead(each: Instead, labels: Labels) -> str:
-    stops = f", stopping job {called(labels, *each.stops)}" if each.stops else ""
+    stops = f", stopping {_few(each.stops, labels)}" if each.stops else ""
     if not each.starts_in:
         return f"It would start now with {each.change}{stops}."
     if each.sooner is None:

@@ -51,7 +51,7 @@ class Forecasting:
         if self._first.held:
             return self._untold("its owner would hold it")
         if self._waits:
-            why = f"it would wait for job {self._named} to end"
+            why = f"it would wait for job{'s' * (len(self._waits) > 1)} {self._named} to end"
             while self._waits & ahead.scheduler.jobs.keys():
                 if time.monotonic() > until or not ahead.advance():
                     return self._untold(why)

@@ -150,7 +150,8 @@ def _stopped(controller: Controller, seen: Description) -> str:
         cause = _reclaimed(controller, favoured)
     elif favoured and cause.startswith(DISPLACED):
         cause = f"{cause.removeprefix(DISPLACED)}, {_before(controller, favoured, seen.priority)}"
-    room = f" to make room for job {controller.roster.called(*favoured[:5])}" * bool(favoured)
+    named = f"job{'s' * (len(favoured) > 1)} {controller.roster.called(*favoured[:5])}"
+    room = f" to make room for {named}" if favoured else ""
     lost = "" if seen.resumable else "; it cannot resume, so that work is lost"
     return f"it was stopped{room}{f' ({cause})' if cause else ''}{lost}"
 

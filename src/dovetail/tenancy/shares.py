@@ -283,7 +283,9 @@ class Shares:
             return beyond(reason, job) if self._held[job.id].borrowed else reason
         name, asked = self.domains[job.home], job.spec.request.milli_gpus
         others = [n for n, held in self._held.items() if held.domain != job.home]
-        return worded(reason, name, asked, max(self.left(job.home), 0), job.spec.resumable, others)
+        lent = any(number in self._borrowers for number in others)
+        left = max(self.left(job.home), 0)
+        return worded(reason, name, asked, left, job.spec.resumable, others, lent)
 
     def overview(self) -> Overview:
         """All tenants with their numbers, and all GPUs with who is on them."""
