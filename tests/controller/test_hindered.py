@@ -164,3 +164,11 @@ def test_who_is_asked_again_by_a_new_controller_has_its_time_again(tmp_path: Pat
     stage.restart()
     assert stage.why(short).endswith(": free in 30 s at the latest")
     stage.site.close()
+
+
+def test_a_long_time_to_leave_is_told_in_minutes(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, "srtf")
+    stage.submit(length=500.0, resumable=True, grace=200.0)
+    stage.until(3.0)
+    assert stage.why(stage.submit(length=5.0)).endswith(": free in 3 min 20 s at the latest")
+    stage.site.close()

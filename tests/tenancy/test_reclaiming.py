@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from workbench import owners, scheduler, spec
 
 from dovetail.core.scheduler import Scheduler
@@ -107,3 +108,10 @@ def test_who_waits_behind_one_that_may_not_borrow_is_told_so() -> None:
         "a job of red comes first that cannot resume, so it may not borrow, and red has 0 GPUs "
         "left of its own"
     )
+
+
+@pytest.mark.parametrize("kind", ["cells", "shares"])
+def test_who_names_no_tenant_is_told_which_there_are(kind: str) -> None:
+    made = box(owners(kind, red="gpus = [2]", blue="gpus = [4]"), "1x8")
+    (refused,) = made.step(0.0, [Submitted(spec(0, 2))]).actions
+    assert refused.cause == "it counts for no tenant; there are: blue, red"
