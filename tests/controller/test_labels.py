@@ -13,7 +13,7 @@ from dovetail.controller.commands import Accepted, Cancel, Submit
 from dovetail.controller.parts import Parts
 from dovetail.controller.past import past
 from dovetail.controller.reviewing import reviewed
-from dovetail.controller.shadowing import Pace, Shadow
+from dovetail.controller.shadowing import Pace, Shadow, labelled
 from dovetail.controller.submission import Submission
 from dovetail.controller.telling import Teller
 from dovetail.model.request import gang
@@ -56,7 +56,7 @@ def test_decisions_that_another_policy_would_have_made(stage: Stage) -> None:
         stage.submit(4, 10.0)
     members = array(stage, 2, 1, 10.0).jobs
     stage.until(60.0)
-    report = shadow.report()
+    report = labelled(shadow.report(), controller.roster)
     assert members in [each.instead for each in report.differences]
     assert report.labels == {members[0]: "4.0", members[1]: "4.1"}
     said = [str(each) for each in shadow_tables(report)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from statistics import fmean
@@ -21,6 +21,7 @@ from dovetail.answers.shadow import Found, Look, consider
 from dovetail.controller import machines
 from dovetail.controller.loop import Controller
 from dovetail.controller.parts import Parts, composer
+from dovetail.controller.roster import Roster
 from dovetail.model.event import Event
 from dovetail.model.plan import Plan
 from dovetail.model.shadow import Difference, Effect, ShadowReport
@@ -255,11 +256,14 @@ class Shadow:
             tuple(tally.latest),
             self.failures,
             self.failure,
-            self._controller.roster.labels(_named(tally.latest)),
         )
 
 
-def _named(differences: Iterable[Difference]) -> Iterator[int]:
-    """The jobs that they are about."""
-    for each in differences:
-        yield from chain(each.instead, each.passed, each.stops, each.spared)
+def labelled(report: ShadowReport, roster: Roster) -> ShadowReport:
+    """The same with what members of arrays among its jobs are called."""
+    jobs = (
+        job
+        for each in report.differences
+        for job in chain(each.instead, each.passed, each.stops, each.spared)
+    )
+    return replace(report, labels=roster.labels(jobs))
