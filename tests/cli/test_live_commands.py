@@ -210,10 +210,10 @@ def test_hold_release_requeue_and_drain(dovetail: Dovetail, host: Hosted) -> Non
     assert dovetail("release", 1).out == "job 1 released\n"
     assert dovetail("drain", node, "--undo").out == f"{node} takes work again\n"
     until(lambda: "running" in dovetail("queue").out)
-    assert dovetail("requeue", 1).out == "job 1 runs again\n"
+    assert dovetail("requeue", 1).out == "job 1 requeued\n"
     dovetail("cancel", 1)
     until(lambda: "cancelled" in dovetail("history").out)
-    assert dovetail("requeue", 1).out == "job 1 runs again as job 2\n"
+    assert dovetail("requeue", 1).out == "job 1 requeued as job 2\n"
 
 
 def test_one_wrong_job_among_many_is_told_and_the_rest_is_done(dovetail: Dovetail) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 
 from dovetail.core.holding import occupy
 from dovetail.core.protocols import Bound, Held, Seat
-from dovetail.core.registry import nearest
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Cluster
 from dovetail.model.errors import OverCommitted, UserError
@@ -25,7 +24,7 @@ from dovetail.model.plan import Reason
 from dovetail.model.tenants import Overview
 from dovetail.tenancy.contracts import LENT
 from dovetail.tenancy.limited import Limited
-from dovetail.tenancy.paths import listed
+from dovetail.tenancy.paths import listed, unlisted
 from dovetail.tenancy.reclaiming import first_to_go, leaving, spared
 from dovetail.tenancy.standing import Number, Taken, beyond, overview, worded
 from dovetail.tenancy.taking_over import first_in
@@ -86,7 +85,7 @@ class Shares:
         """The tenant's own, by the longest path that is listed."""
         if path := listed(spec.tenant, self._index):
             return self._index[path]
-        return f"no tenant is called {spec.tenant!r}{nearest(spec.tenant, list(self._index))}"
+        return unlisted(spec.tenant, self.domains[:-1])
 
     def turns(self, domains: list[int], now: float) -> Sequence[int]:
         """Least use over time first, against what is owned: of the groups, then inside them."""
@@ -284,7 +283,9 @@ class Shares:
             return beyond(reason, job) if self._held[job.id].borrowed else reason
         name, asked = self.domains[job.home], job.spec.request.milli_gpus
         others = [n for n, held in self._held.items() if held.domain != job.home]
-        return worded(reason, name, asked, max(self.left(job.home), 0), job.spec.resumable, others)
+        lent = any(number in self._borrowers for number in others)
+        left = max(self.left(job.home), 0)
+        return worded(reason, name, asked, left, job.spec.resumable, others, lent)
 
     def overview(self) -> Overview:
         """All tenants with their numbers, and all GPUs with who is on them."""

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from dovetail.core import releasing
 from dovetail.core.holding import occupy
 from dovetail.core.protocols import Bound, Held, Seat
-from dovetail.core.registry import nearest
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Cluster
 from dovetail.model.errors import OverCommitted
@@ -33,7 +32,7 @@ from dovetail.tenancy.cells.overview import overview
 from dovetail.tenancy.cells.searching import Places, Searching
 from dovetail.tenancy.cells.state import Cells
 from dovetail.tenancy.contracts import LENT
-from dovetail.tenancy.paths import listed
+from dovetail.tenancy.paths import listed, unlisted
 from dovetail.tenancy.taking_over import first_in
 
 GPULESS = "what tenants own are GPUs: a job without any runs on what is lent, so it must resume"
@@ -89,8 +88,7 @@ class VirtualClusters:
         path = listed(spec.tenant, self._index)
         if path and path != LENT:
             return self._index[path]
-        hint = nearest(spec.tenant, list(self.domains[:-1]))
-        return f"no tenant is called {spec.tenant!r}{hint}"
+        return unlisted(spec.tenant, self.domains[:-1])
 
     def turns(self, domains: list[int], now: float) -> Sequence[int]:
         """Owners first, then who lives on what they leave."""
