@@ -221,10 +221,10 @@ class Run:
 
     def _verdict(self) -> Ended:
         state = self._state
-        if state is None and self._folder.unbegun():
-            # Whoever ended the shim, it was not the job's doing.
-            return Ended(self.attempt, None, None, UNBEGUN, Fault.ENGINE)
         if state is None or state.phase != "ended":
+            if self._folder.unbegun():
+                # Whoever ended the shim, it was not the job's doing.
+                return Ended(self.attempt, None, None, UNBEGUN, Fault.ENGINE)
             return Ended(self.attempt, None, None, LOST)
         reason = state.reason or self._reason
         if state.code != 0 and self._fences.exceeded(self.key):
