@@ -201,6 +201,14 @@ def test_a_job_runs_as_its_owner_and_may_write_where_it_reports(open_to_all: Loc
     assert (rig.folder() / "launch.json").stat().st_mode & 0o777 == 0o600
 
 
+def test_a_folder_that_may_not_be_looked_into_has_no_command(open_to_all: LocalRig) -> None:
+    closed = open_to_all.directory / "closed"
+    closed.mkdir(0o000)
+    path = {"PATH": f"{closed}:/usr/bin:/bin"}
+    ended = open_to_all.run("no-such-thing", environment=path, owner=NOBODY if ROOT else None)
+    assert ended.reason == "could not start: no-such-thing: there is no such command"
+
+
 @pytest.mark.skipif(not ROOT, reason="only root can run jobs as others")
 def test_what_was_made_in_part_becomes_its_owners(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, FIRST)
