@@ -14,6 +14,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from executor_contract import Does, small, steps, until
+from hosting import told_by
+from hosting import until as awaited
 from local_rig import COUNT, INSIST, PYTHON, LocalRig, local_rig
 
 from dovetail.executors.local.folders import folder_of
@@ -129,6 +131,16 @@ def test_a_job_that_cannot_be_looked_at_is_not_lost(local: LocalRig) -> None:
     with out_of_files():
         reports = local.executor.reports()
     assert reports == []
+
+
+def test_how_a_job_ended_is_read_when_files_can_be_opened_again(local: LocalRig) -> None:
+    local.running("sh", "-c", told_by(local.directory / "on"))
+    (local.directory / "on").touch()
+    told = local.folder() / "state.json"
+    awaited(lambda: '"ended"' in told.read_text())
+    with out_of_files():
+        reports = local.executor.reports()
+    assert [*reports, local.ended()] == [Ended(FIRST, 0)]
 
 
 # ---- ending ---------------------------------------------------------------------------------

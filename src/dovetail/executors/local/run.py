@@ -147,8 +147,9 @@ class Run:
             return
         # The file is replaced as a whole, so its inode changes with what it says.
         mark = (found.st_ino, found.st_mtime_ns)
-        if mark != self._mark:
-            self._state, self._mark = read_state(self._folder.state), mark
+        # What cannot be read, as with too many open files, is read at the next look.
+        if mark != self._mark and (state := read_state(self._folder.state)) is not None:
+            self._state, self._mark = state, mark
 
     @property
     def runs(self) -> bool:
