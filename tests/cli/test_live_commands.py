@@ -353,9 +353,11 @@ def test_jobs_outlive_controllers_unless_told_otherwise(
 def test_signals_end_a_controller_in_order(tmp_path: Path) -> None:
     process = Process(tmp_path / "box")
     with process.box() as box:
-        job = box.submit(["sleep", "600"])
+        # So little that both run at once on any machine.
+        job = box.submit(["sleep", "600"], cpus=0.1)
         until(lambda: box.show(job).job.state == "running")
-        box.wait(box.submit(["false", "--password", "s3cret"], secrets={"A": "s3cret"}))
+        words = ["false", "--password", "s3cret"]
+        box.wait(box.submit(words, secrets={"A": "s3cret"}, cpus=0.1))
     for number in (signal.SIGTERM, signal.SIGINT):
         process.process.send_signal(number)
         assert process.wait() == 0

@@ -29,7 +29,7 @@ def test_why_names_the_cause_who_is_in_front_and_what_would_help(box: Box) -> No
 
 
 def test_why_tells_where_cores_come_from(box: Box) -> None:
-    asked = box.submit(["sleep", "600"], gpus=1, cpus=1)
+    asked = box.submit(["sleep", "600"], gpus=1, cpus=0.1)
     left = box.submit(["sleep", "600"], gpus=1)
     until(lambda: all(box.show(each).job.state == "running" for each in (asked, left)))
     assert "it asked for" in box.why(asked).grant

@@ -35,7 +35,7 @@ def test_lent_hardware_goes_back_and_the_work_goes_on(shared: Hosted) -> None:
     with shared.box() as box, shared.remote("user", "bob") as bob:
         words = [sys.executable, str(TRAIN), "--steps", "80", "--seconds"]
         command = ["sh", "-c", slow_at_first(words)]
-        lent = bob.submit(command, gpus=4, cpus=1, borrow=True, resumable=True, name="fit")
+        lent = bob.submit(command, gpus=4, cpus=0.2, borrow=True, resumable=True, name="fit")
         until(lambda: (told := bob.show(lent).job.progress) and told.steps >= 10, "progress")
         assert (tenant(box, "vision").lent, tenant(box, "speech").borrowed) == (2, 4)
 
@@ -47,7 +47,7 @@ def test_lent_hardware_goes_back_and_the_work_goes_on(shared: Hosted) -> None:
         assert told.cause == "owners"
         assert (
             told.text
-            == "needs 4 GPUs with 1 core; owners use 2 of 4 GPUs themselves, so they are not lent"
+            == "needs 4 GPUs with 0.2 core; owners use 2 of 4 GPUs themselves, so they are not lent"
         )
         assert told.stopped == (
             f"it was stopped to make room for job {own} "
