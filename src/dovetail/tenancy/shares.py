@@ -32,6 +32,8 @@ from dovetail.tenancy.taking_over import first_in
 
 HALF_LIFE = 7 * 86400.0
 """Seconds after which past use counts half."""
+NO_LINES: Mapping[str, str] = {}
+"""Where tenants are listed, for errors, if they are in no file."""
 
 
 class Shares:
@@ -40,12 +42,14 @@ class Shares:
     whole = False
     lends = False
 
-    def __init__(self, cluster: Cluster, gpus: Mapping[str, int]) -> None:
+    def __init__(
+        self, cluster: Cluster, gpus: Mapping[str, int], lines: Mapping[str, str] = NO_LINES
+    ) -> None:
         self.domains: Sequence[str] = (*gpus, LENT)
         self.touched: set[int] = set()
         self._index = {name: index for index, name in enumerate(gpus)}
         self._lent = len(self._index)
-        self._check(cluster, gpus)
+        self._check(cluster, gpus, lines)
         #: thousandths of GPUs: owned, in use within that, borrowed, and use over time
         self._own = [*(1000 * number for number in gpus.values()), 0]
         self._used = [0] * len(self._own)
@@ -69,13 +73,17 @@ class Shares:
         self._modest: dict[int, int] = {}
         self._show()
 
-    def _check(self, cluster: Cluster, gpus: Mapping[str, int]) -> None:
+    def _check(self, cluster: Cluster, gpus: Mapping[str, int], lines: Mapping[str, str]) -> None:
         """Tenants that are in no group own no more than there is."""
-        top = [name for name in gpus if len(self._groups(name)) == 1]
-        total = sum(gpus[name] for name in top)
-        if total > cluster.gpus:
-            listed = " + ".join(f"{name} {gpus[name]}" for name in top)
-            raise UserError(f"tenants own {total} GPUs ({listed}); the cluster has {cluster.gpus}")
+        left, before = cluster.gpus, list[str]()
+        for name in (name for name in gpus if len(self._groups(name)) == 1):
+            if gpus[name] > left:
+                asked = f"{gpus[name]} GPU{'' if gpus[name] == 1 else 's'}"
+                rest = f"{left} {'is' if left == 1 else 'are'} left"
+                after = f" after {', '.join(before)}" if before else ""
+                raise UserError(f"{lines.get(name, '')}{name} asks for {asked}; {rest}{after}")
+            left -= gpus[name]
+            before.append(f"{name} ({gpus[name]})")
 
     def _groups(self, name: str) -> list[int]:
         words = name.split("/")
