@@ -159,6 +159,9 @@ class Books(Accounts):
                     done.append(started)
             elif type(action) is Change and action.job not in lifted:
                 done.append(self._resize(domain, action))
+            elif type(action) is Resume and self.jobs[action.job].status is not SUSPENDED:
+                # What it kept went to who is owed it, for another start of this plan: it waits.
+                continue
             elif isinstance(action, (Resume, Change)):
                 done.append(self._take(domain, action, lifted.get(action.job)))
             else:

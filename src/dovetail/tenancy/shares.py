@@ -27,7 +27,7 @@ from dovetail.tenancy.contracts import LENT
 from dovetail.tenancy.limited import Limited
 from dovetail.tenancy.paths import listed
 from dovetail.tenancy.reclaiming import first_to_go, leaving, spared
-from dovetail.tenancy.standing import Number, Taken, beyond, overview, worded
+from dovetail.tenancy.standing import Number, Taken, beyond, never, overview, worded
 from dovetail.tenancy.taking_over import first_in
 
 HALF_LIFE = 7 * 86400.0
@@ -71,6 +71,8 @@ class Shares:
         self._evicted: set[int] = set()
         #: domains that wanted to reclaim more than is theirs, with what was left to them then
         self._modest: dict[int, int] = {}
+        #: domains that wanted to borrow for who cannot resume and can do with less, likewise
+        self._within: dict[int, int] = {}
         self._show()
 
     def _check(self, cluster: Cluster, gpus: Mapping[str, int], lines: Mapping[str, str]) -> None:
@@ -92,15 +94,24 @@ class Shares:
 
     def domain(self, spec: JobSpec) -> int | str:
         """The tenant's own, by the longest path that is listed."""
+        home = self._home(spec)
+        if isinstance(home, str) or spec.resumable:
+            return home
+        asked, own = spec.request.least, min(self._own[each] for each in self._counts_for[home])
+        return home if asked <= own else never(self.domains[home], asked, own)
+
+    def _home(self, spec: JobSpec) -> int | str:
+        """Where it counts if it runs already, within its tenant's number or not."""
         if path := listed(spec.tenant, self._index):
             return self._index[path]
         return f"no tenant is called {spec.tenant!r}{nearest(spec.tenant, list(self._index))}"
 
     def turns(self, domains: list[int], now: float) -> Sequence[int]:
         """Least use over time first, against what is owned: of the groups, then inside them."""
-        if now > self._counted and self._modest:
+        if now > self._counted and (self._modest or self._within):
             # What a tenant wanted too much of may be gone from its queue.
             self._modest.clear()
+            self._within.clear()
             self._show()
         self._count(now)
         return sorted(domains, key=lambda domain: (self._ratios(domain), domain))
@@ -140,7 +151,7 @@ class Shares:
         """Views speak of the same nodes; those who borrowed what is needed must go."""
         borrowed = allocation.milli_gpus > self.left(domain)
         if borrowed and not spec.resumable:
-            return "it cannot be stopped and come back, so it may not borrow"
+            return self._keep_within(domain, spec)
         others = {job: held for job, held in self._borrowers.items() if held.domain != domain}
         allocation = spared(self._all, others, allocation)
         victims = leaving(self._all, others, allocation)
@@ -192,7 +203,7 @@ class Shares:
         """Views speak of the same nodes; some are first to be within their number."""
         seats: dict[int, Seat] = {}
         for spec, physical in sorted(running, key=first_in):
-            home = self.domain(spec)
+            home = self._home(spec)
             domain = self._lent if isinstance(home, str) else home
             borrowed = physical.milli_gpus > self.left(domain)
             self._take(spec.id, Taken(domain, physical, borrowed, spec.resumable))
@@ -206,6 +217,15 @@ class Shares:
         self._show()
         self.touched.add(domain)
         return "it would borrow what others borrowed before"
+
+    def _keep_within(self, domain: int, spec: JobSpec) -> str:
+        """Who cannot resume may not borrow: if it can do with less, ask again with what is left."""
+        left = self.left(domain)
+        if spec.request.least <= left and self._within.get(domain) != left:
+            self._within[domain] = left
+            self._show()
+            self.touched.add(domain)
+        return "it cannot be stopped and come back, so it may not borrow"
 
     def left(self, domain: int) -> int:
         """Thousandths of GPUs that a tenant owns and does not use."""
@@ -256,6 +276,8 @@ class Shares:
         if idle < own and self._modest.get(domain) != self.due(domain):
             self._show_borrowed(domain, view, own)
         view.idle = min(view.idle, max(own, idle))
+        if domain in self._within:
+            view.idle = min(view.idle, max(self.left(domain), 0) // 1000)
 
     def _copy(self, view: Cluster) -> None:
         real = self._all
@@ -343,6 +365,7 @@ class Shares:
             "counted": self._counted,
             "held": [[job, held.borrowed] for job, held in self._held.items()],
             "modest": [list(each) for each in self._modest.items()],
+            "within": [list(each) for each in self._within.items()],
         }
 
     def dissolve(self) -> None:
@@ -351,7 +374,7 @@ class Shares:
     def restore(self, state: Any, held: Sequence[Held]) -> None:
         """As it was."""
         self._served, self._counted = list(state["served"]), state["counted"]
-        self._modest = dict(state["modest"])
+        self._modest, self._within = dict(state["modest"]), dict(state.get("within", ()))
         known = {each.spec.id: each for each in held}
         for job, borrowed in state["held"]:
             if job in known:
