@@ -85,6 +85,23 @@ def test_two_tenants_on_one_device_are_both_lent_it() -> None:
     assert made.cluster.idle == 8
 
 
+def test_all_that_is_owed_can_still_be_had_at_once() -> None:
+    """Of three GPUs close to each other there are two cells left, if nobody wants a whole node."""
+    before = scheduler("3x6", "fifo:skip=true")
+    before.step(0.0, [Submitted(spec(0, 1, tenant="red", length=9.0))])
+    tenants = owners(
+        "cells", red="gpus = [3, 1]", blue="nodes = 1", green='pinned = ["n0:5", "n1"]'
+    )
+    made = scheduler("3x6", "fifo:skip=true", tenants=tenants)
+    made.take_over(before)
+    made.validate()
+    assert home(made, 0) == "red"
+    wanted = [spec(1, 6, tenant="blue"), spec(2, 2, tenant="red"), spec(3, 1, tenant="red")]
+    made.step(1.0, [Submitted(job) for job in wanted])
+    assert all(job.allocation is not None for job in made.jobs.values())
+    made.validate()
+
+
 def test_higher_priorities_have_the_cells_if_there_are_too_few() -> None:
     before = box(ONE_QUEUE)
     before.step(

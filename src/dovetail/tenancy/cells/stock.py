@@ -68,7 +68,7 @@ class Stock:
 
     def take(self, cell: Physical, tenant: str, doomed: bool = False) -> bool:
         """A cell is bound for a tenant; False: somebody else is then owed more than is left."""
-        level, safe = cell.level, True
+        level = cell.level
         self._owe(tenant, level, -1)
         self.left[level] -= 1
         highest = self._cut(cell)
@@ -76,7 +76,6 @@ class Stock:
         for up in range(level + 1, highest + 1):
             assert above is not None
             self.left[up] -= 1
-            safe = safe and self.left[up] >= self.owed[up]
             if above.healthy:
                 self._doom(up)
             else:
@@ -91,11 +90,10 @@ class Stock:
         inside = self.chain.fanout[level]
         for down in range(level - 1, 0, -1):
             self.left[down] -= inside
-            safe = safe and self.left[down] >= self.owed[down]
             if not doomed:
                 self._doom(down)
             inside *= self.chain.fanout[down]
-        return safe
+        return min(self.splittable(self.free, self.owed)) >= 0
 
     def give_back(self, cell: Physical, tenant: str, doomed: bool = False) -> None:
         """A cell is no longer bound for a tenant."""
