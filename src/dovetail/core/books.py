@@ -91,6 +91,8 @@ class Books(Accounts):
         else:
             job.home = home
             self._introduce(job)
+            # Who stopped it was another domain: this one may have been asked, or not at all.
+            self._again[home] = None
 
     def _introduce(self, job: Job) -> None:
         """Tell a planner of a waiting job that another one planned until now."""
