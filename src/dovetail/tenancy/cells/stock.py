@@ -21,6 +21,7 @@ from dovetail.tenancy.cells.cell import (
     Virtual,
     ancestors,
     join,
+    leaves_of,
     part,
     strand,
     unbound,
@@ -59,6 +60,8 @@ class Stock:
         self.owed = self.sum_owed()
         #: cells of contracts that are about to be bound, with the hardware they get
         self.promised: dict[Virtual, Physical] = {}
+        #: devices of owners whose cells are bound there no longer; some may be free by now
+        self.stranded: set[Physical] = set()
 
     def sum_owed(self) -> list[int]:
         """By level: what all tenants together are owed."""
@@ -243,6 +246,7 @@ class Stock:
 
     def _let_go(self, cell: Physical) -> None:
         """It was doomed and is no longer bound; what is healthy of it may be in use."""
+        self.stranded |= {leaf for leaf in leaves_of(cell) if leaf.priority >= LOWEST}
         strand(cell)
 
     def is_doomed(self, cell: Physical, tenant: str) -> bool:
