@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from workbench import owners, scheduler, spec
+
+from dovetail.model.event import NodeDraining, Submitted
 from dovetail.tenancy.cells.commands import Ask, Break, Go, Leave, Preempt, Repair, Sit, Wait
 from dovetail.tenancy.cells.groups import Gang
 from dovetail.tenancy.cells.layout import CellType, Layout, Owned, PhysicalSpec, TenantSpec
@@ -178,3 +181,19 @@ def test_who_takes_over_from_a_gang_that_waits_has_its_cell_before_it_is_doomed(
     cells.validate()
     assert isinstance(answer, Preempt)
     assert {leaf.nodes[0] for leaf, _ in cells.groups["high"].leaves()} == {waits}
+
+
+def test_owners_whose_cells_are_bound_elsewhere_by_now_are_left_alone() -> None:
+    """Half of a job is where a doomed rack was, which was spared when the job took the other."""
+    made = scheduler("8x1,rack=2", "fifo:skip=true", tenants=owners("cells", green="racks = 3"))
+    made.step(0.0, [NodeDraining(1), NodeDraining(6)])
+    made.step(1.0, [Submitted(spec(0, 2, priority=-1.0, length=9.0, resumable=True))])
+    owned = [spec(n, 2, tenant="green", length=9.0, resumable=False) for n in (1, 2)]
+    made.step(2.0, [Submitted(owned[0])])
+    fork = scheduler("8x1,rack=2", "fifo:skip=true", tenants=owners("cells", green="racks = 3"))
+    fork.restore(made.snapshot())
+    plan = made.step(3.0, [Submitted(owned[1])])
+    assert fork.step(3.0, [Submitted(owned[1])]) == plan
+    made.validate()
+    assert all(made.jobs[job.id].allocation is not None for job in owned)
+    assert 1 not in {each.job for each in plan.actions}

@@ -91,6 +91,14 @@ def worded(
     return reason
 
 
+def never(tenant: str, asked: int, own: int) -> str:
+    """Why a job that may not borrow can never run."""
+    gpus = f"{asked / WHOLE:g} GPU{'' if asked <= WHOLE else 's'}"
+    return (
+        f"it asks for {gpus} and cannot resume, so it may not borrow; {tenant} owns {own / WHOLE:g}"
+    )
+
+
 def beyond(reason: Reason, job: Job) -> Reason:
     """A job that runs on more than its tenant's number."""
     assert job.allocation is not None

@@ -127,10 +127,12 @@ class VirtualClusters:
         physical = at or self._atlas.physical(allocation, on)
         self._views[domain].take(allocation, closed_too=True)
         fresh = [leaf for leaf in mine if leaf.charged is None]
-        victims = self._make_room([places[leaf] for leaf in fresh], physical)
-        pairs = ((leaf.address, places[leaf]) for leaf in fresh)
-        devices = tuple((mine, leaf.nodes[0], leaf.devices[0]) for mine, leaf in pairs)
-        self.cells.apply(Occupy(self.domains[domain], devices))
+        pairs = [(places[leaf], leaf) for leaf in fresh]
+        devices = tuple((own.address, leaf.nodes[0], leaf.devices[0]) for leaf, own in pairs)
+        # Whoever leaves may be an owner whose cells were bound elsewhere: that changes bindings.
+        with self.cells.promised(pairs):
+            victims = self._make_room([leaf for leaf, _ in pairs], physical)
+            self.cells.apply(Occupy(self.domains[domain], devices))
         self._note(domain, spec.id, allocation, on, physical)
         self.touched |= self._health.look()
         return Bound(physical, tuple(victims))
@@ -149,7 +151,7 @@ class VirtualClusters:
             return self._searching.exactly(mine, at)
         fixed = [held for job in self._fixed if (held := self._held[job]).domain == self._lent]
         spared = {leaf for held in fixed for leaf in held.on}
-        return self._searching.places(mine, wanted, spared)
+        return self._searching.places(mine, wanted, spared | self._searching.stranded())
 
     def _used_by(self, domain: int, virtual: Allocation) -> list[Physical]:
         """Where devices of a view that are in use are in fact."""

@@ -21,6 +21,7 @@ from dovetail.tenancy.cells.cell import (
     Virtual,
     ancestors,
     join,
+    leaves_of,
     part,
     strand,
     unbound,
@@ -59,6 +60,8 @@ class Stock:
         self.owed = self.sum_owed()
         #: cells of contracts that are about to be bound, with the hardware they get
         self.promised: dict[Virtual, Physical] = {}
+        #: devices of owners whose cells are bound there no longer; some may be free by now
+        self.stranded: set[Physical] = set()
 
     def sum_owed(self) -> list[int]:
         """By level: what all tenants together are owed."""
@@ -68,7 +71,7 @@ class Stock:
 
     def take(self, cell: Physical, tenant: str, doomed: bool = False) -> bool:
         """A cell is bound for a tenant; False: somebody else is then owed more than is left."""
-        level, safe = cell.level, True
+        level = cell.level
         self._owe(tenant, level, -1)
         self.left[level] -= 1
         highest = self._cut(cell)
@@ -76,7 +79,6 @@ class Stock:
         for up in range(level + 1, highest + 1):
             assert above is not None
             self.left[up] -= 1
-            safe = safe and self.left[up] >= self.owed[up]
             if above.healthy:
                 self._doom(up)
             else:
@@ -91,11 +93,10 @@ class Stock:
         inside = self.chain.fanout[level]
         for down in range(level - 1, 0, -1):
             self.left[down] -= inside
-            safe = safe and self.left[down] >= self.owed[down]
             if not doomed:
                 self._doom(down)
             inside *= self.chain.fanout[down]
-        return safe
+        return min(self.splittable(self.free, self.owed)) >= 0
 
     def give_back(self, cell: Physical, tenant: str, doomed: bool = False) -> None:
         """A cell is no longer bound for a tenant."""
@@ -249,6 +250,7 @@ class Stock:
 
     def _let_go(self, cell: Physical) -> None:
         """It was doomed and is no longer bound; what is healthy of it may be in use."""
+        self.stranded |= {leaf for leaf in leaves_of(cell) if leaf.priority >= LOWEST}
         strand(cell)
 
     def is_doomed(self, cell: Physical, tenant: str) -> bool:
