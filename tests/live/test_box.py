@@ -189,7 +189,7 @@ def test_hold_release_and_requeue(box: Box) -> None:
 def test_the_queue_is_filtered_and_paged(box: Box) -> None:
     box.submit_all([{"command": ["true"], "held": True, "name": f"n{n}"} for n in range(5)])
     assert [job.name for job in box.queue(name="n3")] == ["n3"]
-    assert box.queue(owner="nobody") == []
+    assert box.queue(owner="no-one-here") == []
     page = box.page(limit=2)
     assert ([job.id for job in page.jobs], page.total) == ([1, 2], 5)
     assert [job.id for job in box.queue(after=3)] == [4, 5]

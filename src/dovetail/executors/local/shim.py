@@ -223,18 +223,23 @@ def _become(launch: dict[str, Any], output: int, begun: int, said: int, parent: 
 
 def _execute(words: list[str], environment: dict[str, str]) -> NoReturn:
     try:
-        os.execvpe(words[0], words, environment)
-    except OSError as error:
+        os.execve(_found(words[0], environment), words, environment)
+    except FileNotFoundError as error:
         # Also where the interpreter that a script names is missing.
-        absent = isinstance(error, FileNotFoundError) or not _exists(words[0], environment)
-        why = "there is no such command" if absent else error.strerror
-        raise OSError(error.errno, why, words[0]) from None
+        raise OSError(error.errno, "there is no such command", words[0]) from None
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, words[0]) from None
 
 
-def _exists(word: str, environment: dict[str, str]) -> bool:
-    """Was there something to execute? Folders that may not be looked into have nothing."""
-    folders = os.get_exec_path(environment)
-    return "/" in word or any(os.path.exists(os.path.join(each, word)) for each in folders)
+def _found(word: str, environment: dict[str, str]) -> str:
+    """Where a command is, as shells search: folders that may not be looked into have none."""
+    if "/" in word:
+        return word
+    places = [os.path.join(folder, word) for folder in os.get_exec_path(environment)]
+    there = [place for place in places if os.path.isfile(place)]
+    if not there:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), word)
+    return next((place for place in there if os.access(place, os.X_OK)), there[0])
 
 
 def _redirect(output: int) -> None:
