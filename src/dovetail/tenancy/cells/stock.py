@@ -249,6 +249,12 @@ class Stock:
         self.stranded |= {leaf for leaf in leaves_of(cell) if leaf.priority >= LOWEST}
         strand(cell)
 
+    def still_stranded(self) -> set[Physical]:
+        """Devices that owners use, though their cells are no longer bound there."""
+        if self.stranded:
+            self.stranded = {leaf for leaf in self.stranded if _is_stranded(leaf)}
+        return self.stranded
+
     def is_doomed(self, cell: Physical, tenant: str) -> bool:
         """Is the cell bound for the tenant only because it is bad?"""
         return cell in self.owners[tenant].doomed[cell.level]
@@ -319,6 +325,11 @@ class Stock:
         if not any(self.bad) and not doomed:
             spare = self.splittable(self.free, self.owed)
             assert min(spare) >= 0, f"{self.chain.name}: tenants are owed more than is left"
+
+
+def _is_stranded(leaf: Physical) -> bool:
+    mine = leaf.user.own(leaf) if leaf.user is not None else None
+    return mine is not None and mine.twin is not leaf
 
 
 def remove(cells: list[T], cell: T) -> None:
