@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench import owners, scheduler, spec
 
-from dovetail.model.event import NodeDraining, Submitted
+from dovetail.model.event import NodeDraining, NodeUp, Submitted
 from dovetail.tenancy.cells.commands import Ask, Break, Go, Leave, Preempt, Repair, Sit, Wait
 from dovetail.tenancy.cells.groups import Gang
 from dovetail.tenancy.cells.layout import CellType, Layout, Owned, PhysicalSpec, TenantSpec
@@ -181,6 +181,17 @@ def test_who_takes_over_from_a_gang_that_waits_has_its_cell_before_it_is_doomed(
     cells.validate()
     assert isinstance(answer, Preempt)
     assert {leaf.nodes[0] for leaf, _ in cells.groups["high"].leaves()} == {waits}
+
+
+def test_an_owner_that_is_elsewhere_than_its_cells_are_bound_is_shown_there() -> None:
+    made = scheduler("6x1,rack=2", "fifo:skip=true", tenants=owners("cells", green="racks = 2"))
+    made.step(0.0, [NodeDraining(2), NodeDraining(5)])
+    made.step(1.0, [Submitted(spec(0, 1, tenant="green", length=9.0))])
+    made.step(2.0, [Submitted(spec(1, 2, priority=-1.0, length=9.0, resumable=True))])
+    made.step(3.0, [NodeUp(5), NodeUp(2)])
+    found = made.tenancy.overview()
+    shown = [patch for patch in found.patches if patch.tenant == "green"]
+    assert sum(len(patch.devices) for patch in shown) == found.estates[0].gpus == 4
 
 
 def test_owners_whose_cells_are_bound_elsewhere_by_now_are_left_alone() -> None:

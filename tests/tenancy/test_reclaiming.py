@@ -99,8 +99,8 @@ def test_it_is_told_how_much_of_what_an_owner_wants_is_lent() -> None:
 def test_who_waits_behind_one_that_may_not_borrow_is_told_so() -> None:
     made = box(owners("shares", red="gpus = 2", blue="gpus = 6"), "1x8")
     made.step(0.0, [Submitted(spec(0, 2, tenant="red"))])
-    fixed = spec(1, 4, 1.0, tenant="red")._replace(resumable=False)
-    made.step(1.0, [Submitted(fixed), Submitted(spec(2, 4, 1.0, tenant="red"))])
+    fixed = spec(1, 2, 1.0, tenant="red")._replace(resumable=False)
+    made.step(1.0, [Submitted(fixed), Submitted(spec(2, 6, 1.0, tenant="red"))])
     assert made.explain(1).text == (
         "red has 0 GPUs left of its own, and a job that cannot resume may not borrow"
     )

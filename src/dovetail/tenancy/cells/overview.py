@@ -38,13 +38,17 @@ def overview(cells: Cells, on: On) -> Overview:
 
 def _hardware(cells: Cells) -> dict[Virtual, Physical]:
     """For each device of a tenant's the one it has, or would get now; without those with none."""
-    searches = {name: Search(stock, None, None) for name, stock in cells.stocks.items()}
+    apart = {leaf for stock in cells.stocks.values() for leaf in stock.still_stranded()}
+    only = frozenset(cells.devices.values()) - apart if apart else None
+    searches = {name: Search(stock, None, only) for name, stock in cells.stocks.items()}
     owned = [each for estate in cells.forest.estates.values() for each in estate.contract]
     found: dict[Virtual, Physical] = {}
     for root, mine in sorted(owned, key=lambda each: -each[0].level):
         bindings: Mapping[Virtual, Physical] = {}
         if root.twin is None or any(leaf.twin is None for leaf in mine):
-            bindings = searches[root.chain.name].map(mine) or {}
+            # Who is elsewhere than its cells are bound is shown there, and nobody else is.
+            idle = [leaf for leaf in mine if leaf.charged is None]
+            bindings = searches[root.chain.name].map(idle) or {}
         for leaf in mine:
             hardware = leaf.charged.device if leaf.charged is not None else leaf.twin
             hardware = hardware or bindings.get(leaf)

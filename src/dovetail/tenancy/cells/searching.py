@@ -41,10 +41,8 @@ class Searching:
 
     def stranded(self) -> set[Physical]:
         """Devices that owners use, though their cells are no longer bound there."""
-        for stock in self._cells.stocks.values():
-            if stock.stranded:
-                stock.stranded = {leaf for leaf in stock.stranded if _is_stranded(leaf)}
-        return {leaf for stock in self._cells.stocks.values() for leaf in stock.stranded}
+        stocks = self._cells.stocks.values()
+        return {leaf for stock in stocks for leaf in stock.still_stranded()}
 
     def _among(
         self, mine: list[Virtual], wanted: Allocation, only: frozenset[Physical] | None
@@ -75,8 +73,3 @@ def _bound(mine: list[Virtual]) -> Places:
 
 def _unbound(mine: list[Virtual]) -> list[Virtual]:
     return [leaf for leaf in mine if leaf.charged is None]
-
-
-def _is_stranded(leaf: Physical) -> bool:
-    mine = leaf.user.own(leaf) if leaf.user is not None else None
-    return mine is not None and mine.twin is not leaf

@@ -253,6 +253,12 @@ class Stock:
         self.stranded |= {leaf for leaf in leaves_of(cell) if leaf.priority >= LOWEST}
         strand(cell)
 
+    def still_stranded(self) -> set[Physical]:
+        """Devices that owners use, though their cells are no longer bound there."""
+        if self.stranded:
+            self.stranded = {leaf for leaf in self.stranded if _is_stranded(leaf)}
+        return self.stranded
+
     def is_doomed(self, cell: Physical, tenant: str) -> bool:
         """Is the cell bound for the tenant only because it is bad?"""
         return cell in self.owners[tenant].doomed[cell.level]
@@ -335,6 +341,11 @@ def _check_owner(tenant: str, owner: Owner) -> None:
         for cell in doomed:
             assert not cell.healthy, f"{cell} is doomed and healthy"
             assert cell.twin in roots, f"{cell} is doomed and bound to {cell.twin}"
+
+
+def _is_stranded(leaf: Physical) -> bool:
+    mine = leaf.user.own(leaf) if leaf.user is not None else None
+    return mine is not None and mine.twin is not leaf
 
 
 def remove(cells: list[T], cell: T) -> None:
