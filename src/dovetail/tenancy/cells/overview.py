@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dovetail.model.tenants import CellCount, Estate, Overview, Patch, Use
 from dovetail.tenancy.cells.building import Deed
 from dovetail.tenancy.cells.cell import Physical, Virtual
-from dovetail.tenancy.cells.mapping import Mapping as Search
+from dovetail.tenancy.cells.mapping import Sparing
 from dovetail.tenancy.cells.state import Cells
 
 On = Mapping[Physical, Sequence[int]]
@@ -40,7 +40,7 @@ def _hardware(cells: Cells) -> dict[Virtual, Physical]:
     """For each device of a tenant's the one it has, or would get now; without those with none."""
     apart = {leaf for stock in cells.stocks.values() for leaf in stock.still_stranded()}
     only = frozenset(cells.devices.values()) - apart if apart else None
-    searches = {name: Search(stock, None, only) for name, stock in cells.stocks.items()}
+    searches = {name: Sparing(stock, None, only) for name, stock in cells.stocks.items()}
     owned = [each for estate in cells.forest.estates.values() for each in estate.contract]
     found: dict[Virtual, Physical] = {}
     for root, mine in sorted(owned, key=lambda each: -each[0].level):
