@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dovetail.tenancy.cells.building import Estate
-from dovetail.tenancy.cells.cell import LOWEST, Physical, Virtual
+from dovetail.tenancy.cells.cell import LOWEST, Physical, Virtual, places_of
 from dovetail.tenancy.cells.commands import Done, Occupy, Vacate
 from dovetail.tenancy.cells.groups import Gang
 from dovetail.tenancy.cells.state import ONE, Cells
@@ -70,5 +70,4 @@ def _device(
 
 
 def _undo(cells: Cells, taken: Sequence[Physical]) -> None:
-    for leaf in taken:
-        cells.apply(Vacate(leaf.nodes[0], leaf.devices[0]))
+    cells.apply(Vacate(places_of(taken)))
