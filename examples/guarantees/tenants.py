@@ -39,10 +39,10 @@ nodes = 1
 gpus = [4, 4]
 """
 HEAD = (
-    f"{'':22}{'longer by number':>25} {'cells':>7} {'at stop cost':>16}"
-    f" {'mean JCT in hours':>24} {'GPU use in %':>18}\n"
-    f"{'policy':22}{'tenants':>8} {'the worst':>16} {'longer':>7} {'tenant':>8}{'job':>8}"
-    f" {'private':>8}{'shares':>8}{'cells':>8} {'priv.':>6}{'shares':>6}{'cells':>6}"
+    f"{'':22}{'longer by number':>25} {'cells':>7} {'+ s at stop cost':>16}"
+    f" {'mean JCT in hours':>24} {'GPU use in %':>21}\n"
+    f"{'policy':22}{'tenants':>8} {'the worst, in s':>16} {'longer':>7} {'tenant':>8}{'job':>8}"
+    f" {'private':>8}{'shares':>8}{'cells':>8} {'priv.':>7}{'shares':>7}{'cells':>7}"
 )
 
 Result = dict[str, Any]
@@ -153,7 +153,7 @@ def _line(policy: str, results: dict[str, Result]) -> str:
     late = [each for each in cells if each["worst_excess"] > 0]
     kinds = [results[kind] for kind in ("private", "shares", "cells")]
     hours = "".join(f"{result['jct']['mean'] / 3600:8.1f}" for result in kinds)
-    use = "".join(f"{100 * result['utilisation']['gpu']:6.1f}" for result in kinds)
+    use = "".join(f"{100 * result['utilisation']['gpu']:7.1f}" for result in kinds)
     return (
         f"{policy:22}{len(longer):4} of {len(shares):2} {ratio:>15} {len(late) or 'none':>7}"
         f" {max(each['excess_wait'] for each in stops):8.1f}"

@@ -99,13 +99,18 @@ def test_nothing_of_a_used_fork_must_be_searched_for(kind: str) -> None:
 
     _, original = half_way(make)
     present = Present(original.image(), make)
-    gc.collect()
-    gc.disable()
-    try:
+
+    def left() -> int:
+        gc.collect()
         with present.forked() as forked:
             forked.step(original.now + 1.0, [])
         del forked
-        assert gc.collect() == 0
+        return gc.collect()
+
+    gc.disable()
+    try:
+        # What tests before this one left may be found a second time; a fork's own, every time.
+        assert 0 in (left() for _ in range(10))
     finally:
         gc.enable()
 

@@ -210,10 +210,10 @@ def test_hold_release_requeue_and_drain(dovetail: Dovetail, host: Hosted) -> Non
     assert dovetail("release", 1).out == "job 1 released\n"
     assert dovetail("drain", node, "--undo").out == f"{node} takes work again\n"
     until(lambda: "running" in dovetail("queue").out)
-    assert dovetail("requeue", 1).out == "job 1 runs again\n"
+    assert dovetail("requeue", 1).out == "job 1 requeued\n"
     dovetail("cancel", 1)
     until(lambda: "cancelled" in dovetail("history").out)
-    assert dovetail("requeue", 1).out == "job 1 runs again as job 2\n"
+    assert dovetail("requeue", 1).out == "job 1 requeued as job 2\n"
 
 
 def test_one_wrong_job_among_many_is_told_and_the_rest_is_done(dovetail: Dovetail) -> None:
@@ -353,9 +353,11 @@ def test_jobs_outlive_controllers_unless_told_otherwise(
 def test_signals_end_a_controller_in_order(tmp_path: Path) -> None:
     process = Process(tmp_path / "box")
     with process.box() as box:
-        job = box.submit(["sleep", "600"])
+        # So little that both run at once on any machine.
+        job = box.submit(["sleep", "600"], cpus=0.1)
         until(lambda: box.show(job).job.state == "running")
-        box.wait(box.submit(["false", "--password", "s3cret"], secrets={"A": "s3cret"}))
+        words = ["false", "--password", "s3cret"]
+        box.wait(box.submit(words, secrets={"A": "s3cret"}, cpus=0.1))
     for number in (signal.SIGTERM, signal.SIGINT):
         process.process.send_signal(number)
         assert process.wait() == 0

@@ -1,7 +1,7 @@
 """Draws scenarios of the recorded kind from a seed: gangs come and go, nodes break, are repaired.
 
-45 things happen on 3 racks of 2 nodes of 2 pairs that three tenants share; every eighth is a fault,
-and no more than 3 nodes are bad. Who is in the way of a gang leaves at once, and it asks again.
+45 things happen on a small cluster that three tenants share; every eighth is a fault, and no more
+than 3 nodes are bad. Who is in the way of a gang leaves at once, and it asks again.
 What becomes of each step is written down in the form of the records.
 """
 
@@ -10,44 +10,96 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from random import Random
 
 from hived import Json, Replay, recorded
 
 from dovetail.tenancy.cells.state import Cells
 
-NODES = ["n00", "n01", "n10", "n11", "n20", "n21"]
-CONFIG: Json = {
-    "physicalCluster": {
-        "cellTypes": {
-            "PAIR": {"childCellType": "GPU", "childCellNumber": 2},
-            "NODE": {"childCellType": "PAIR", "childCellNumber": 2, "isNodeLevel": True},
-            "RACK": {"childCellType": "NODE", "childCellNumber": 2},
+
+@dataclass(frozen=True)
+class Shape:
+    """A cluster that tenants A, B and C share, and what their gangs ask for."""
+
+    config: Json
+    nodes: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+
+def owned(**numbers: int) -> Json:
+    """What a tenant has, by the name of the type; `__` is for the dot."""
+    cells = [{"cellType": k.replace("__", "."), "cellNumber": n} for k, n in numbers.items()]
+    return {"virtualCells": cells}
+
+
+RACKS = Shape(
+    {
+        "physicalCluster": {
+            "cellTypes": {
+                "PAIR": {"childCellType": "GPU", "childCellNumber": 2},
+                "NODE": {"childCellType": "PAIR", "childCellNumber": 2, "isNodeLevel": True},
+                "RACK": {"childCellType": "NODE", "childCellNumber": 2},
+            },
+            "physicalCells": [
+                {
+                    "cellType": "RACK",
+                    "cellChildren": [{"cellAddress": f"n{r}{n}"} for n in range(2)],
+                }
+                for r in range(3)
+            ],
         },
-        "physicalCells": [
-            {"cellType": "RACK", "cellChildren": [{"cellAddress": f"n{r}{n}"} for n in range(2)]}
-            for r in range(3)
-        ],
-    },
-    "virtualClusters": {
-        "A": {"virtualCells": [{"cellType": "RACK", "cellNumber": 1}]},
-        "B": {
-            "virtualCells": [
-                {"cellType": "RACK.NODE", "cellNumber": 2},
-                {"cellType": "RACK.NODE.PAIR", "cellNumber": 1},
-            ]
+        "virtualClusters": {
+            "A": owned(RACK=1),
+            "B": owned(RACK__NODE=2, RACK__NODE__PAIR=1),
+            "C": owned(RACK__NODE=1),
         },
-        "C": {"virtualCells": [{"cellType": "RACK.NODE", "cellNumber": 1}]},
     },
-}
+    tuple(f"n{r}{n}" for r in range(3) for n in range(2)),
+    (1, 2, 4),
+)
+"""3 racks of 2 nodes of 2 pairs."""
+
+ROWS = Shape(
+    {
+        "physicalCluster": {
+            "cellTypes": {
+                "HALF": {"childCellType": "GPU", "childCellNumber": 2},
+                "NODE": {"childCellType": "HALF", "childCellNumber": 2, "isNodeLevel": True},
+                "RACK": {"childCellType": "NODE", "childCellNumber": 2},
+                "ROW": {"childCellType": "RACK", "childCellNumber": 2},
+            },
+            "physicalCells": [
+                {
+                    "cellType": "ROW",
+                    "cellChildren": [
+                        {"cellChildren": [{"cellAddress": f"n{w}{r}{n}"} for n in range(2)]}
+                        for r in range(2)
+                    ],
+                }
+                for w in range(2)
+            ],
+        },
+        "virtualClusters": {
+            "A": owned(ROW__RACK=1, ROW__RACK__NODE=1),
+            "B": owned(ROW__RACK__NODE=2, ROW__RACK__NODE__HALF=2),
+            "C": owned(ROW__RACK=1),
+        },
+    },
+    tuple(f"n{w}{r}{n}" for w in range(2) for r in range(2) for n in range(2)),
+    (1, 2, 4),
+)
+"""2 rows of 2 racks of 2 nodes of 2 halves, all of them owned: what is bad is hard to replace."""
 
 
 class Play:
     """One scenario, driven by what the cells answer."""
 
-    def __init__(self, seed: int, kind: type[Cells], faults: float = 0.12) -> None:
-        self.draw, self.faults = Random(seed), faults
-        self.replay = Replay(CONFIG, kind)
+    def __init__(
+        self, seed: int, kind: type[Cells], faults: float = 0.12, shape: Shape = RACKS
+    ) -> None:
+        self.draw, self.faults, self.shape = Random(seed), faults, shape
+        self.replay = Replay(shape.config, kind)
         self.live: dict[str, list[str]] = {}
         self.bad: list[str] = []
 
@@ -71,7 +123,9 @@ class Play:
             return self.do(
                 op="setHealthyNode", node=self.bad.pop(self.draw.randrange(len(self.bad)))
             )
-        self.bad.append(self.draw.choice([node for node in NODES if node not in self.bad]))
+        self.bad.append(
+            self.draw.choice([node for node in self.shape.nodes if node not in self.bad])
+        )
         return self.do(op="setBadNode", node=self.bad[-1])
 
     def end(self, name: str) -> Iterator[Json]:
@@ -94,7 +148,7 @@ class Play:
             self.live.setdefault(name, []).append(pod)
 
     def gang(self, name: str) -> Json:
-        size = self.draw.choice([1, 2, 4])
+        size = self.draw.choice(self.shape.sizes)
         member = {"podNumber": self.draw.choice([1, 1, 1, 2, 2, 3, 4]), "leafCellNumber": size}
         return {
             "virtualCluster": self.draw.choice("ABC"),

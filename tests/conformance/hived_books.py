@@ -2,9 +2,9 @@
 
 Bad hardware can bring HiveD there: a cell that was bound because it was bad is in use by the time
 it is repaired, spared or left. What HiveD notes then is not the case, and mostly it ends itself
-later. Our own cells stay correct, so they cannot agree from there on. Here is what HiveD notes, so
-that such records can be replayed to their last step; all else is our own. It keeps no promise and
-is for replaying only.
+later. Our own cells stay correct, so they cannot agree from there on (docs/decisions/0022). Here is
+what HiveD notes, so that such records can be replayed to their last step; all else is our own. It
+keeps no promise and is for replaying only.
 """
 
 from __future__ import annotations
@@ -107,6 +107,15 @@ class HivedCells(Cells):
 
     def validate(self) -> None:
         """Nothing is promised."""
+
+
+def imbalance(cells: Cells) -> str | None:
+    """What in these books cannot be, if anything: the promises that our own cells keep."""
+    try:
+        Cells.validate(cells)
+    except AssertionError as error:
+        return str(error)
+    return None
 
 
 def _counterpart(

@@ -12,9 +12,11 @@ from staging import Stage
 
 from dovetail.controller import schema
 from dovetail.controller.commands import Cancel
-from dovetail.executors.protocol import Attempt
-from dovetail.model.allocation import Part, allocation_of
-from dovetail.model.plan import Action, Resume, Suspend
+from dovetail.controller.reading import runs
+from dovetail.controller.timeline import timeline
+from dovetail.executors.protocol import Attempt, Hindered, Report, Running
+from dovetail.model.allocation import Allocation, Part, allocation_of
+from dovetail.model.plan import Action, Change, Resume, Suspend
 
 RESIDUAL = allocation_of((Part(0, 0, 0, 0),))
 
@@ -115,6 +117,42 @@ def test_a_resume_that_fails_is_told_and_tried_again(
     assert (len(made), stage.state(number), written(stage, number)) == (2, "running", "")
 
 
+def test_who_cannot_be_resized_is_on_record_with_what_it_has(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, cluster="1x4,cpus=8,mem=64")
+    number = stage.submit(gpus=4, length=500.0)
+    stage.until(3.0)
+    job = stage.controller.scheduler.jobs[number]
+    had = job.allocation
+    assert had is not None and had.cpu == 8000
+    refuses(stage, had)
+    less = allocation_of((had.parts[0]._replace(cpu=2000, memory=1024),))
+    decide(stage, Change(number, less))
+    stage.submit(gpus=1)
+    stage.until(4.0)
+    why = "it could not be resized (more is in use); it keeps what it has"
+    assert (stage.why(number), job.allocation) == (f"it is running: {why}", less)
+    (run,) = runs(stage.controller, number)
+    assert [(place.cpu, place.memory) for place in run.places] == [(8000, had.memory)]
+    assert timeline(stage.controller, number)[-1].places == run.places
+    stage.site.close()
+
+
+def refuses(stage: Stage, had: Allocation) -> None:
+    """Let resizes be refused as the local engine does it: it says what an attempt still has."""
+    engine, said = stage.controller.executor, list[Report]()
+    others = engine.reports
+
+    def resize(attempt: Attempt, _: Allocation) -> None:
+        said.append(Running(attempt, had))
+        said.append(Hindered(attempt, "resize", "more is in use", given_up=True))
+
+    def reports() -> list[Report]:
+        news, said[:] = [*others(), *said], []
+        return news
+
+    engine.resize, engine.reports = resize, reports  # type: ignore[method-assign]
+
+
 def test_who_is_asked_again_by_a_new_controller_has_its_time_again(tmp_path: Path) -> None:
     stage = Stage(tmp_path, "srtf")
     stage.submit(length=500.0, resumable=True, grace=30.0)
@@ -125,4 +163,12 @@ def test_who_is_asked_again_by_a_new_controller_has_its_time_again(tmp_path: Pat
     assert stage.why(short).endswith(": free in 29 s at the latest")
     stage.restart()
     assert stage.why(short).endswith(": free in 30 s at the latest")
+    stage.site.close()
+
+
+def test_a_long_time_to_leave_is_told_in_minutes(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, "srtf")
+    stage.submit(length=500.0, resumable=True, grace=200.0)
+    stage.until(3.0)
+    assert stage.why(stage.submit(length=5.0)).endswith(": free in 3 min 20 s at the latest")
     stage.site.close()

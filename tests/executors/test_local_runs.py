@@ -14,6 +14,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from executor_contract import Does, small, steps, until
+from hosting import told_by
+from hosting import until as awaited
 from local_rig import COUNT, INSIST, PYTHON, LocalRig, local_rig
 
 from dovetail.executors.local.folders import folder_of
@@ -131,6 +133,16 @@ def test_a_job_that_cannot_be_looked_at_is_not_lost(local: LocalRig) -> None:
     assert reports == []
 
 
+def test_how_a_job_ended_is_read_when_files_can_be_opened_again(local: LocalRig) -> None:
+    local.running("sh", "-c", told_by(local.directory / "on"))
+    (local.directory / "on").touch()
+    told = local.folder() / "state.json"
+    awaited(lambda: '"ended"' in told.read_text())
+    with out_of_files():
+        reports = local.executor.reports()
+    assert [*reports, local.ended()] == [Ended(FIRST, 0)]
+
+
 # ---- ending ---------------------------------------------------------------------------------
 
 
@@ -199,6 +211,14 @@ def test_a_job_runs_as_its_owner_and_may_write_where_it_reports(open_to_all: Loc
     assert (job.stat().st_uid, job.stat().st_mode & 0o777) == (65534, 0o700)
     assert (job / "progress").stat().st_uid == log.stat().st_uid == 65534
     assert (rig.folder() / "launch.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_folder_that_may_not_be_looked_into_has_no_command(open_to_all: LocalRig) -> None:
+    closed = open_to_all.directory / "closed"
+    closed.mkdir(0o000)
+    path = {"PATH": f"{closed}:/usr/bin:/bin"}
+    ended = open_to_all.run("no-such-thing", environment=path, owner=NOBODY if ROOT else None)
+    assert ended.reason == "could not start: no-such-thing: there is no such command"
 
 
 @pytest.mark.skipif(not ROOT, reason="only root can run jobs as others")

@@ -15,7 +15,7 @@ from dovetail.executors.slurm.gres import Gpus, gpus
 from dovetail.executors.slurm.hostlists import names, numbers
 from dovetail.executors.slurm.others import Others
 from dovetail.executors.slurm.reading import Piece, SlurmJob, jobs, nodes
-from dovetail.executors.slurm.run import Run
+from dovetail.executors.slurm.run import Deed, Run
 from dovetail.executors.slurm.site import Questions, Site, closed, configuration, version
 from dovetail.model.allocation import NOTHING, Part
 from dovetail.model.node import Node
@@ -172,9 +172,12 @@ def seen(state: str, **more: Any) -> SlurmJob:
     return jobs({"jobs": [said]})[0]
 
 
+def run_in(folder: Path) -> Run:
+    return Run(Launch(FIRST, "x", ("true",), small(), Path("/")), "mark", Folder(folder))
+
+
 def told(folder: Path, *answers: SlurmJob) -> list[Report]:
-    launch = Launch(FIRST, "x", ("true",), small(), Path("/"))
-    run = Run(launch, "mark", Folder(folder))
+    run = run_in(folder)
     return [report for job in answers for report in run.look([job], 0.0)]
 
 
@@ -198,6 +201,26 @@ def test_every_bad_end_has_a_reason(tmp_path: Path, state: str, fault: Fault, re
 
 def test_a_shell_that_tells_of_a_signal_is_understood(tmp_path: Path) -> None:
     assert told(tmp_path, seen("FAILED", exit_code=143 << 8)) == [Ended(FIRST, None, 15)]
+
+
+def test_what_was_taken_back_is_known_to_whoever_comes_next(tmp_path: Path) -> None:
+    run = run_in(tmp_path)
+    assert list(run.look([seen("PENDING", state_reason="Resources")], 0.0)) == []
+    assert run.wants(100.0, 30.0) is Deed.WITHDRAW
+    reason = "Slurm did not start it on its nodes in time (Resources)"
+    assert told(tmp_path, seen("CANCELLED")) == [Ended(FIRST, None, None, reason, Fault.ENGINE)]
+    # Unless it began after all: then others ended it.
+    told(tmp_path, seen("RUNNING"))
+    assert told(tmp_path, seen("CANCELLED"))[-1].fault is Fault.OTHERS
+
+
+def test_of_two_submissions_the_one_that_had_nothing_to_do_says_nothing(tmp_path: Path) -> None:
+    first = seen("COMPLETED", exit_code=0)
+    second = seen("RUNNING")._replace(id=8, leader=8)
+    run = run_in(tmp_path)
+    # The second was first, and has not come to write its number down.
+    kinds = [type(each).__name__ for each in run.look([first, second], 0.0)]
+    assert (kinds, run.id, run.over) == (["Running"], 8, False)
 
 
 # ---- others ----------------------------------------------------------------------------------

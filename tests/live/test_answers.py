@@ -29,7 +29,7 @@ def test_why_names_the_cause_who_is_in_front_and_what_would_help(box: Box) -> No
 
 
 def test_why_tells_where_cores_come_from(box: Box) -> None:
-    asked = box.submit(["sleep", "600"], gpus=1, cpus=1)
+    asked = box.submit(["sleep", "600"], gpus=1, cpus=0.1)
     left = box.submit(["sleep", "600"], gpus=1)
     until(lambda: all(box.show(each).job.state == "running" for each in (asked, left)))
     assert "it asked for" in box.why(asked).grant
@@ -110,10 +110,17 @@ def test_what_if_replays_what_was_seen(box: Box) -> None:
 
 
 def test_wrong_questions_are_refused(box: Box) -> None:
-    with pytest.raises(UserError, match="no job on record"):
-        box.what_if(policy="srtf")
-    box.wait(box.submit(["true"], gpus=1))
-    with pytest.raises(UserError, match="unknown policy 'srtff'"):
-        box.what_if(policy="srtff")
+    # Before there is anything to replay and after: what is wrong with the question comes first.
+    for history in (False, True):
+        with pytest.raises(UserError, match="unknown policy 'srtff'"):
+            box.what_if(policy="srtff")
+        with pytest.raises(UserError, match="sjf has no parameter 'skp'"):
+            box.what_if(policy="sjf:skp=true")
+        with pytest.raises(UserError, match="robots asks for 2 nodes of virtual; 1 is left"):
+            box.what_if(tenants={"text": '[[tenants]]\nname = "robots"\ngpus = [4, 4]'})
+        if not history:
+            with pytest.raises(UserError, match="no job on record"):
+                box.what_if(policy="srtf")
+            box.wait(box.submit(["true"], gpus=1))
     with pytest.raises(UserError, match="gpus"):
         box.what_if(gpus=0)

@@ -130,7 +130,7 @@ def test_commands_show_and_apply(
     assert all(len(line) <= 80 for line in tried.out.splitlines())
     assert "speech" in dovetail("tenants", "show", *folder).out
     done = dovetail("tenants", "apply", f"cells:{path}", *folder)
-    assert "Who owns what is now by cells." in done.out
+    assert done.out.startswith("Tenants own cells now.\n")
     shown = dovetail("tenants", "show", *folder)
     # What is shown can be applied again, and then changes nothing.
     path.write_text(shown.out)
@@ -141,6 +141,14 @@ def test_commands_show_and_apply(
     assert all(len(line) <= 80 for line in told.splitlines())
     refused = dovetail("tenants", "apply", tmp_path / "nowhere.toml", *folder)
     assert refused.code == 2 and "cannot be read" in refused.err
+    refused = dovetail("tenants", "apply", f"cell:{path}", *folder)
+    assert refused.err == "dovetail: tenants own no 'cell'; did you mean 'cells'?\n"
+    gone = dovetail("tenants", "apply", "none", "--dry-run", *folder).out
+    assert gone.startswith("Nobody would own anything.\n")
+    assert "runs on; nobody owns its GPUs any more" in " ".join(gone.split())
+    dovetail("tenants", "apply", f"shares:{path}", *folder)
+    told = dovetail("nodes", "--tenants", *folder).out.split()
+    assert "cell" not in told and "cells" not in told
 
 
 def test_it_survives_a_kill_and_a_start_that_says_nothing_of_tenants(

@@ -47,17 +47,31 @@ class Show:
         """Until all jobs have ended; returns the seconds it took."""
         rng, begun = Random(3), time.monotonic()
         for _ in range(kills):
-            process = self.process()
-            time.sleep(rng.uniform(3.0, 9.0))
-            assert process.poll() is None, self.log()
-            process.kill()
-            process.wait()
+            self._live(rng.randint(1, len(self.tasks) // (2 * kills)), rng.uniform(0.0, 1.0))
         process = self.process()
         try:
             assert process.wait(LIMIT) == 0, self.log()
         finally:
             process.kill()
         return time.monotonic() - begun
+
+    def _live(self, jobs: int, moment: float) -> None:
+        """A controller that is killed a moment after so many more jobs have begun."""
+        process = self.process()
+        try:
+            enough = self._seen() + jobs
+            deadline = time.monotonic() + LIMIT
+            while self._seen() < enough:
+                assert process.poll() is None, self.log()
+                assert time.monotonic() < deadline, "no job begins"
+                time.sleep(0.02)
+            time.sleep(moment)
+        finally:
+            process.kill()
+            process.wait()
+
+    def _seen(self) -> int:
+        return sum(1 for _ in self.states.glob("*.began"))
 
     def log(self) -> str:
         return (self.folder / "controller.log").read_text()[-2000:]

@@ -160,6 +160,22 @@ def test_a_submission_that_arrives_after_its_attempt_was_given_up_is_ended(
     slurm.true(lambda: slurm.jobs()[-1]["JobState"] == "CANCELLED")
 
 
+def test_a_submission_that_arrives_before_its_attempt_is_started_again_is_not_ended(
+    slurm: SlurmRig,
+) -> None:
+    """As when a controller dies while `sbatch` is under way, and the next one takes its time."""
+    launch, number = slurm.running("sleep", "600"), slurm_id(slurm)
+    slurm.reopen()
+    slurm.start("true", attempt=Attempt(2, 1), allocation=small(devices=2))
+    slurm.wait(5 * QUICK.interval)
+    slurm.executor.start(launch)
+    slurm.ended()
+    states = {job["JobId"]: job["JobState"] for job in slurm.jobs()}
+    assert states[number] == "RUNNING"
+    slurm.executor.stop(FIRST, 5.0)
+    assert slurm.ended().attempt == FIRST
+
+
 def test_how_a_job_ended_is_known_when_slurm_has_forgotten_it(slurm: SlurmRig) -> None:
     launch = slurm.running("sh", "-c", "sleep 1; exit 7")
     slurm.executor.close()

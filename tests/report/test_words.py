@@ -1,7 +1,10 @@
 """Figures as people say them."""
 
+from dataclasses import fields
+
 import pytest
 
+from dovetail.model.costs import Costs
 from dovetail.report import words
 
 
@@ -69,6 +72,11 @@ def test_costs_are_told_in_words():
     assert said == (
         "30 s for a restart, stopping takes no time, a move costs what a restart costs, new thing 2"
     )
+
+
+def test_every_cost_has_words_of_its_own_and_a_unit():
+    assert {field.name for field in fields(Costs)} <= words.COSTS.keys()
+    assert words.costs({"checkpoint_every": 1800.0}) == "a checkpoint every 30 min"
 
 
 def test_free_costs_are_said_to_be_free():

@@ -85,6 +85,54 @@ def test_two_tenants_on_one_device_are_both_lent_it() -> None:
     assert made.cluster.idle == 8
 
 
+def test_who_runs_on_what_its_tenant_has_pinned_is_at_home_there() -> None:
+    tenants = owners("cells", red='pinned = ["n0:0-1", "n1"]', blue="gpus = [2]")
+    before = box(tenants)
+    jobs = [spec(number, 2, tenant="red", length=9.0, resumable=False) for number in range(3)]
+    before.step(0.0, [Submitted(job) for job in jobs])
+    assert all(job.allocation is not None for job in before.jobs.values())
+    made = taken_over(tenants, before)
+    assert [home(made, job) for job in range(3)] == ["red"] * 3
+    plan = made.step(1.0, [Submitted(spec(3, 2, 1.0, tenant="red"))])
+    assert not plan.actions, "what red owns is in use, by red"
+
+
+def test_who_is_stopped_by_others_who_borrow_starts_at_home_at_once() -> None:
+    """It ran as if lent, and a shorter job wanted that: its tenant is asked in the same step."""
+    before = scheduler("2x4", "srtf")
+    before.step(0.0, [Submitted(spec(0, 8, tenant="blue", length=90.0))])
+    before.step(0.0, [Finished(0), Submitted(spec(1, 4, tenant="red", length=50.0))])
+    before.step(0.0, [Submitted(spec(2, 4, tenant="red", length=50.0))])
+    made = scheduler("2x4", "srtf", tenants=owners("cells", red="nodes = 1"))
+    made.take_over(before)
+    made.step(1.0, [Finished(1), Wake()])
+    assert home(made, 2) == "lent"
+    shorter = spec(3, 8, 2.0, priority=-1.0, length=2.0, resumable=True)
+    plan = made.step(2.0, [Submitted(shorter)])
+    stopped = {each.job for each in plan.actions if isinstance(each, Stop)}
+    assert {2} <= stopped, "the shorter one comes first among those who borrow"
+    assert home(made, 2) == "red"
+    assert made.jobs[2].allocation is not None, "it has what its tenant owns"
+    made.validate()
+
+
+def test_all_that_is_owed_can_still_be_had_at_once() -> None:
+    """Of three GPUs close to each other there are two cells left, if nobody wants a whole node."""
+    before = scheduler("3x6", "fifo:skip=true")
+    before.step(0.0, [Submitted(spec(0, 1, tenant="red", length=9.0))])
+    tenants = owners(
+        "cells", red="gpus = [3, 1]", blue="nodes = 1", green='pinned = ["n0:5", "n1"]'
+    )
+    made = scheduler("3x6", "fifo:skip=true", tenants=tenants)
+    made.take_over(before)
+    made.validate()
+    assert home(made, 0) == "red"
+    wanted = [spec(1, 6, tenant="blue"), spec(2, 2, tenant="red"), spec(3, 1, tenant="red")]
+    made.step(1.0, [Submitted(job) for job in wanted])
+    assert all(job.allocation is not None for job in made.jobs.values())
+    made.validate()
+
+
 def test_higher_priorities_have_the_cells_if_there_are_too_few() -> None:
     before = box(ONE_QUEUE)
     before.step(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from workbench import owners, scheduler, spec
+
+from dovetail.model.event import NodeDraining, Submitted
 from dovetail.tenancy.cells.commands import Ask, Break, Go, Leave, Preempt, Repair, Sit, Wait
 from dovetail.tenancy.cells.groups import Gang
 from dovetail.tenancy.cells.layout import CellType, Layout, Owned, PhysicalSpec, TenantSpec
+from dovetail.tenancy.cells.mapping import hardware_for
 from dovetail.tenancy.cells.state import Cells
 
 TYPES = {"node": CellType("node", "gpu", 2, node=True), "rack": CellType("rack", "node", 3)}
@@ -91,17 +95,35 @@ def rows(count: int, *tenants: TenantSpec) -> Cells:
     return Cells(Layout(PAIRS, physical, tenants))
 
 
-def test_what_is_bad_is_not_replaced_by_a_part_of_what_others_are_owed_whole() -> None:
+def bad_pair() -> tuple[Cells, str]:
+    """All is owned, and a node of which one pair is in use is bad."""
     cells = rows(1, TenantSpec("a", (Owned(NODE, 3),)), TenantSpec("b", (Owned(PAIR, 2),)))
     (home,) = sit(cells, Gang("first", "b", 0, {2: 1}))
     cells.apply(Break(home))
+    return cells, home
+
+
+def test_nobody_leaves_for_who_would_have_a_part_of_what_others_are_owed_whole() -> None:
+    cells, home = bad_pair()
+    sit(cells, Gang("lent", "a", -1, {4: 3}))
     # A rack could be spared for a node, but each of its nodes is owed as well.
     second = Gang("second", "b", 0, {2: 1})
     assert isinstance(cells.apply(Ask("second-0", second, 2)), Wait)
     cells.apply(Repair(home))
     cells.validate()
     assert sit(cells, second) == [home]
-    assert len(set(sit(cells, Gang("all", "a", 0, {4: 3})))) == 3
+
+
+def test_who_is_given_a_part_of_what_others_are_owed_whole_runs_as_if_lent_it() -> None:
+    cells, home = bad_pair()
+    (other,) = sit(cells, Gang("second", "b", 0, {2: 1}))
+    assert other != home and cells.groups["second"].virtual is None
+    owner = Gang("all", "a", 0, {4: 3})
+    assert cells.apply(Ask("all-0", owner, 4)) == Preempt(("second-0",))
+    cells.apply(Leave("second-0", "second"))
+    assert len({*sit(cells, owner), home}) == 4
+    cells.apply(Repair(home))
+    assert sit(cells, Gang("second", "b", 0, {2: 1})) == [home]
 
 
 def test_a_gang_that_is_given_parts_of_a_larger_cell_leaves_the_rest_of_it_whole() -> None:
@@ -118,17 +140,32 @@ def test_a_gang_that_is_given_parts_of_a_larger_cell_leaves_the_rest_of_it_whole
         for gang in (Gang(f"x{n}", "c", -1, {4: 1}) for n in range(5))
     }
     (spare,) = (node for node in lent.values() if not node.startswith(row))
-    # One node of each rack is idle: those are taken first.
+    # One node of each rack has fewer lent devices: those are taken first.
     for name, node in lent.items():
         if node in (spare, f"{row}01", f"{row}10"):
             cells.apply(Leave(f"{name}-0", name))
     cells.apply(Break(spare))
+    assert {*sit(cells, Gang("y", "c", -1, {3: 2}))} == {f"{row}01", f"{row}10"}
     both = Gang("both", "b", 0, {2: 3})
     answer = cells.apply(Ask("both-0", both, 2))
     cells.validate()
     assert isinstance(answer, Preempt)
     cells.apply(Repair(spare))
     cells.validate()
+
+
+def test_every_larger_cell_is_looked_at_while_one_can_be_spared() -> None:
+    cells = rows(2, TenantSpec("a", (Owned(RACK, 2),)), TenantSpec("b", (Owned(NODE, 2),)))
+    used = sit(cells, Gang("a", "a", 0, {4: 2}))[0][:3]
+    here, there = ("n0", "n1") if used.startswith("n0") else ("n1", "n0")
+    idle = f"{here}{1 - int(used[2])}"
+    for bad in (f"{idle}0", f"{idle}1", f"{there}01"):
+        cells.apply(Break(bad))
+    # After the first node a rack can be spared: not that of which both nodes are bad.
+    own = cells.forest.estates["b"].full["row"][1]
+    found = hardware_for(cells.stocks, own)
+    assert found is not None
+    assert {leaf.nodes[0] for leaf in found.values()} == {f"{there}00", f"{there}10"}
 
 
 def test_who_takes_over_from_a_gang_that_waits_has_its_cell_before_it_is_doomed() -> None:
@@ -144,3 +181,19 @@ def test_who_takes_over_from_a_gang_that_waits_has_its_cell_before_it_is_doomed(
     cells.validate()
     assert isinstance(answer, Preempt)
     assert {leaf.nodes[0] for leaf, _ in cells.groups["high"].leaves()} == {waits}
+
+
+def test_owners_whose_cells_are_bound_elsewhere_by_now_are_left_alone() -> None:
+    """Half of a job is where a doomed rack was, which was spared when the job took the other."""
+    made = scheduler("8x1,rack=2", "fifo:skip=true", tenants=owners("cells", green="racks = 3"))
+    made.step(0.0, [NodeDraining(1), NodeDraining(6)])
+    made.step(1.0, [Submitted(spec(0, 2, priority=-1.0, length=9.0, resumable=True))])
+    owned = [spec(n, 2, tenant="green", length=9.0, resumable=False) for n in (1, 2)]
+    made.step(2.0, [Submitted(owned[0])])
+    fork = scheduler("8x1,rack=2", "fifo:skip=true", tenants=owners("cells", green="racks = 3"))
+    fork.restore(made.snapshot())
+    plan = made.step(3.0, [Submitted(owned[1])])
+    assert fork.step(3.0, [Submitted(owned[1])]) == plan
+    made.validate()
+    assert all(made.jobs[job.id].allocation is not None for job in owned)
+    assert 1 not in {each.job for each in plan.actions}

@@ -85,6 +85,12 @@ WRONG = [
         "FILE:5: tenant 'a' is listed twice",
     ),
     (
+        '[[tenants]]\nname = "a"\ntype = "v100"\nnodes = 1000000',
+        "FILE:4: a asks for 1000000 nodes of v100; there are 2",
+    ),
+    ('\n  [[tenants]]\n  name = "a"\n  nodes = -1', "FILE:4: a: nodes is -1; it must be"),
+    ("a = " + "[" * 9999, "FILE: lists are in too many others"),
+    (
         '[[tenants]]\nname = "a"\npinned = ["n9"]',
         "FILE:3: a pins 'n9', and no node is called so; did you mean",
     ),
@@ -129,7 +135,7 @@ def test_in_the_cluster_file_lines_are_counted_from_its_beginning(tmp_path: Path
     path.write_text(CLUSTER + '[[tenants]]\nname = "a"\ntype = "v100"\nnodes = 3\n')
     with pytest.raises(UserError) as error:
         tenancy_of(chosen("cells", str(path)), read_spec(str(path)).cluster)
-    assert str(error.value) == f"{path}:{HEADER + 4}: a asks for 3 nodes of v100; 2 are left"
+    assert str(error.value) == f"{path}:{HEADER + 4}: a asks for 3 nodes of v100; there are 2"
 
 
 def test_a_list_of_nodes_names_its_line(tmp_path: Path) -> None:
@@ -138,3 +144,32 @@ def test_a_list_of_nodes_names_its_line(tmp_path: Path) -> None:
     with pytest.raises(UserError) as error:
         tenancy_of(chosen(f"cells:{path}"), read_spec("4x8").cluster)
     assert str(error.value) == f"{path}:3: b asks for 2 nodes of gpu; 1 is left after a"
+
+
+@pytest.mark.parametrize(
+    "row", ["a,²", "a,0", "a,-1", "a,1.0", "a,1,2", ",1", " ,1", "a", "a," + "9" * 5000]
+)
+def test_a_line_that_is_none_is_named(tmp_path: Path, row: str) -> None:
+    path = tmp_path / "vc.csv"
+    path.write_text(f"name,nodes\n{row}\n")
+    with pytest.raises(UserError) as error:
+        chosen(f"cells:{path}")
+    assert str(error.value) == f"{path}:2: {row!r} is not NAME,NODES"
+
+
+def test_a_list_of_nodes_names_its_line_where_there_are_several_types(tmp_path: Path) -> None:
+    path = tmp_path / "vc.csv"
+    path.write_text("name,nodes\na,3\n")
+    with pytest.raises(UserError) as error:
+        tenancy_of(chosen(f"cells:{path}"), read_spec("4x8,type=a+4x8,type=b").cluster)
+    assert str(error.value) == f"{path}:2: a: say which type: a, b"
+
+
+def test_numbers_that_do_not_add_up_name_their_line_and_sums(tmp_path: Path) -> None:
+    path = tmp_path / "tenants.toml"
+    owned = {"a": 5, "a/x": 4, "b": 4}
+    tables = (f'[[tenants]]\nname = "{name}"\ngpus = {gpus}\n' for name, gpus in owned.items())
+    path.write_text("".join(tables))
+    with pytest.raises(UserError) as error:
+        tenancy_of(chosen(f"shares:{path}"), read_spec("2x4").cluster)
+    assert str(error.value) == f"{path}:7: b asks for 4 GPUs; 3 are left after a (5)"

@@ -83,7 +83,7 @@ def test_a_configuration_of_hived_becomes_a_cluster_file_that_runs(
         (
             "T4-NODE.T4, cellNumber: 2",
             "T4-NODE.T4, cellNumber: 3",
-            "FILE:17: vision asks for 3 cells of type T4; 2 are left",
+            "FILE:17: vision asks for 3 cells of type T4; there are 2",
         ),
         (
             "childCellType: A100-PAIR, childCellNumber: 2",
@@ -114,6 +114,26 @@ def test_a_configuration_of_hived_becomes_a_cluster_file_that_runs(
             "FILE:19: no cell is pinned as 'x'",
         ),
         ("physicalCluster:", "- [", "FILE:4: not YAML: expected"),
+        ("[{pinnedCellId: mine}]", "mine", "FILE:19: pinnedCells is 'mine'; it must be a list"),
+        ("[{pinnedCellId: mine}]", "[mine]", "FILE:19: each of pinnedCells must be a table, not"),
+        ("[{cellAddress: a0}, ", "[a0, ", "FILE:9: a physical cell must be a table, not 'a0'"),
+        (
+            "{childCellType: T4, childCellNumber: 2, isNodeLevel: true}",
+            "[T4]",
+            "FILE:4: T4-NODE must be a table, not ['T4']",
+        ),
+        (
+            "A100-NODE, childCellNumber: 2",
+            "A100-NODE, childCellNumber: 1000000000",
+            "FILE:6: a cell of type 'A100-RACK' has 4000000000 devices; 1000000 is most",
+        ),
+        (
+            "A100-RACK, cellNumber: 1",
+            "A100-RACK, cellNumber: -1",
+            "FILE:16: vision asks for -1 cells of type A100-RACK; there are 2",
+        ),
+        ("  speech:", "  idle: {}\n  speech:", "FILE:18: idle owns nothing; ours own something"),
+        ("[{pinnedCellId: mine}]", "[" * 9999, "FILE: cells are in too many others"),
     ],
 )
 def test_what_cannot_be_converted_is_said(

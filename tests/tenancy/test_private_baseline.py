@@ -11,15 +11,21 @@ import pytest
 from rich.console import Console
 
 from dovetail.cli.tables import result_tables
+from dovetail.metrics.records import Run
 from dovetail.metrics.summary import summarise
+from dovetail.report.html import html_report
 from dovetail.simulator.experiment import Replay, replay
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "guarantees"
 
 
 def result(tenancy: str | None) -> dict:
+    return summarise(replayed(tenancy))
+
+
+def replayed(tenancy: str | None) -> Run:
     kind = None if tenancy is None else f"{tenancy}:{FOLDER / 'tenants.toml'}"
-    run = replay(
+    return replay(
         Replay(
             str(FOLDER / "jobs.csv"),
             "2x4",
@@ -29,7 +35,6 @@ def result(tenancy: str | None) -> dict:
             tenancy=kind,
         )
     )
-    return summarise(run)
 
 
 def printed(found: dict) -> str:
@@ -50,6 +55,23 @@ def test_with_cells_none_waits_longer() -> None:
     found = result("cells")
     assert [figures["excess_wait"] for figures in found["tenants"].values()] == [0, 0]
     assert "Every tenant waited exactly as long as in a private cluster." in printed(found)
+
+
+def test_the_smallest_of_many_tenants_is_not_forgotten() -> None:
+    found = result("shares")
+    alike = {"jobs": 100, "mean_wait": 0.0, "excess_wait": 0.0}
+    found["tenants"] |= {f"large{number}": alike for number in range(20)}
+    said = printed(found)
+    assert "+1 min 20 s" in said and "21 more tenants waited exactly as long." in said
+
+
+def test_the_page_has_every_tenant_and_policy() -> None:
+    runs = [(f"by {kind}", replayed(kind)) for kind in ("shares", "cells")]
+    page = html_report(runs).partition("Mean wait beyond that in a private cluster")[2]
+    for tenant, waits in {"vision": ("+1 min 20 s", "0 s"), "speech": ("0 s", "0 s")}.items():
+        row = f'<th scope="row">{tenant}</th><td>{waits[0]}</td><td>{waits[1]}</td>'
+        assert row in page
+    assert "beyond that in a private cluster" not in html_report([("fifo", replayed(None))])
 
 
 @pytest.mark.parametrize("tenancy", ["private", None])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from workbench import owners, scheduler, spec
 
 from dovetail.core.scheduler import Scheduler
@@ -91,5 +92,26 @@ def test_it_is_told_how_much_of_what_an_owner_wants_is_lent() -> None:
     kept = spec(0, 4, tenant="red")
     made.step(0.0, [Submitted(kept), Submitted(spec(1, 2, tenant="blue", priority=-1.0))])
     made.step(1.0, [Submitted(spec(2, 4, 1.0, tenant="blue"))])
-    text = "2 of its 4 GPUs are lent to job 1 (j1), which must leave first"
+    text = "2 of its 4 GPUs are lent to j1, which must leave first"
     assert made.explain(2).text == text
+
+
+def test_who_waits_behind_one_that_may_not_borrow_is_told_so() -> None:
+    made = box(owners("shares", red="gpus = 2", blue="gpus = 6"), "1x8")
+    made.step(0.0, [Submitted(spec(0, 2, tenant="red"))])
+    fixed = spec(1, 4, 1.0, tenant="red")._replace(resumable=False)
+    made.step(1.0, [Submitted(fixed), Submitted(spec(2, 4, 1.0, tenant="red"))])
+    assert made.explain(1).text == (
+        "red has 0 GPUs left of its own, and a job that cannot resume may not borrow"
+    )
+    assert made.explain(2).text == (
+        "a job of red comes first that cannot resume, so it may not borrow, and red has 0 GPUs "
+        "left of its own"
+    )
+
+
+@pytest.mark.parametrize("kind", ["cells", "shares"])
+def test_who_names_no_tenant_is_told_which_there_are(kind: str) -> None:
+    made = box(owners(kind, red="gpus = [2]", blue="gpus = [4]"), "1x8")
+    (refused,) = made.step(0.0, [Submitted(spec(0, 2))]).actions
+    assert refused.cause == "it counts for no tenant; there are: blue, red"

@@ -11,7 +11,7 @@ from workbench import owners, scheduler, spec
 from dovetail.core.scheduler import Scheduler
 from dovetail.model.allocation import Allocation, Part, allocation_of
 from dovetail.model.event import Cancelled, NodeDown, Started, Stopped, Submitted
-from dovetail.model.plan import Action, Plan, Resume, Start, Suspend
+from dovetail.model.plan import Action, Plan, Resume, Start, Stop, Suspend
 from dovetail.tenancy.kinds import Tenants
 
 CELLS = owners("cells", red="nodes = 1", blue="nodes = 1")
@@ -120,3 +120,42 @@ def test_owners_have_the_memory_that_a_suspended_job_keeps_on_their_machine(slow
         play.step(34.0, Stopped(1))
         assert not play.made.jobs[33].awaits
     assert job.status == "waiting"
+
+
+@pytest.fixture(params=[False, True], ids=["at once", "confirmed"])
+def owner(request: pytest.FixtureRequest) -> Play:
+    """Red has both machines. A job of its own has one of them, the other one is lent."""
+    made = Play(owners("cells", red="nodes = 2"), slow=request.param)
+    jobs = [spec(n, 4, tenant="red", length=100.0, resumable=True) for n in (0, 1)]
+    borrower = spec(2, 4, length=100.0, resumable=True, priority=-1.0)
+    events = [Submitted(job) for job in (*jobs, borrower)]
+    made.step(0.0, *events, red=[Start(0, on(0b1111, MEMORY))])
+    held = made.made.jobs[0].allocation
+    assert held is not None
+    elsewhere = allocation_of((Part(1 - held.parts[0].node, 0b1111),))
+    made.step(1.0, Started(0, held), lent=[Start(2, elsewhere)])
+    made.step(2.0, Started(2, elsewhere))
+    return made
+
+
+#: the other machine of its view is bound to the one in fact that nobody was lent
+OTHER = Start(1, allocation_of((Part(1, 0b1111, 0, MEMORY),)))
+
+
+def test_who_gives_up_what_it_kept_for_another_start_of_the_plan_does_not_resume(
+    owner: Play,
+) -> None:
+    owner.step(30.0, red=[Suspend(0, on(0, MEMORY // 4))])
+    if owner.made.jobs[0].status == "stopping":
+        owner.step(31.0, Stopped(0))
+    plan = owner.step(40.0, red=[OTHER, Resume(0, on(0b1111, MEMORY))])
+    assert [(type(each), each.job) for each in plan.actions] == [(Stop, 0), (Start, 1)]
+    owner.step(41.0, Stopped(0))
+    assert owner.made.jobs[0].status == "waiting"
+
+
+def test_who_gives_up_what_it_was_to_keep_is_only_stopped(owner: Play) -> None:
+    plan = owner.step(30.0, red=[Suspend(0, on(0, MEMORY // 4)), OTHER])
+    assert [(type(each), each.job) for each in plan.actions] == [(Stop, 0), (Start, 1)]
+    owner.step(31.0, Stopped(0))
+    assert owner.made.jobs[0].status == "waiting"

@@ -50,7 +50,7 @@ def test_inspect_tells_what_is_in_a_trace(file: File) -> None:
         "jobs 4, 1 without a GPU",
         "outcomes 4 finished",
         "submitted from 0 s, within 2 h",
-        "GPU time 4 GPU-hours",
+        "GPU time 4.36 GPU-hours",
         "64 GPUs 1 25.0 % ███",
         "1 day 1 25.0 % ███",
         "red 2 50.0 % ███",

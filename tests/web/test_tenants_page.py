@@ -88,3 +88,23 @@ def test_the_page_of_a_job_on_loan_says_whose_it_is(look, owned):
     page.get_by_text("Of its GPUs speech owns 2, vision owns 4 and nobody owns 2").wait_for()
     assert complaints(page) == []
     owned.box.cancel(lent)
+
+
+def test_members_of_an_array_are_called_as_in_lists(look, owned, tmp_path):
+    unwilling = f'trap "{told_by(tmp_path / "seen")}; exit 0" TERM; sleep 600 & wait'
+    borrowing = {"borrow": True, "resumable": True, "grace": PATIENCE, "array": "2"}
+    lent = submit(owned, "probe", 4, "speech", "sh", "-c", unwilling, **borrowing)
+    page = look(owned, at="#/tenants")
+    page.locator(".cell-gpu.lent", has_text=f"{lent}.0").first.wait_for()
+    page.get_by_role("link", name=f"{lent}.1 probe").first.wait_for()
+    page.locator(".tile", has_text="Lent").get_by_text("GPUs to 2 jobs").wait_for()
+    wanted = submit(owned, "vit", 1, "vision", "sleep", "600", array="1")
+    page.get_by_role("link", name=f"{wanted}.0", exact=True).last.wait_for()
+    page.locator(".tile", has_text="Lent").get_by_text("GPUs to 1 job; 4 on their").wait_for()
+    page.goto(f"{owned.url}#/")
+    page.locator(".gpu.held b", has_text=f"{wanted}.0").wait_for()
+    page.get_by_text("cores granted").wait_for()
+    assert complaints(page) == []
+    (tmp_path / "seen").touch()
+    for array in (lent, wanted):
+        owned.box.cancel(array)

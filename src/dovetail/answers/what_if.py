@@ -53,9 +53,10 @@ def compare(
     notices: Sequence[str] = (),
 ) -> Comparison:
     """Replay jobs under two settings; `origin` is the wall time of second 0."""
+    one, other = _Told(before, _run(before, jobs)), _Told(after, _run(after, jobs))
+    # Only now: what is wrong with the question is told first.
     if not jobs:
         raise UserError("no job on record can be replayed; ask again when some have ended")
-    one, other = _Told(before, _run(before, jobs)), _Told(after, _run(after, jobs))
     begin = min(job.spec.submit for job in jobs)
     step = (max(one.last, other.last, begin + 1.0) - begin) / POINTS
     ordered = sorted(jobs, key=lambda job: job.spec.id)

@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from dovetail.cli.job_tables import moment, plain_table, text
-from dovetail.model.live import Estimate, Range
+from dovetail.model.live import Estimate, Labels, Range, called
 from dovetail.model.shadow import Difference, ShadowReport
 from dovetail.model.what_if import Comparison, Shift
 from dovetail.model.why import Instead, Why
@@ -40,15 +40,17 @@ def why_lines(answer: Why) -> list[str]:
     if answer.unblock:
         lines += textwrap.wrap(f"What unblocks it: {answer.unblock}.", WIDTH)
     for each in answer.instead:
-        lines += textwrap.wrap(f"  {_instead(each)}", WIDTH, subsequent_indent="    ")
+        lines += textwrap.wrap(
+            f"  {_instead(each, answer.labels)}", WIDTH, subsequent_indent="    "
+        )
     for more in (answer.loan, answer.stopped, answer.grant):
         if more:
             lines += textwrap.wrap(f"{more[0].upper()}{more[1:]}.", WIDTH)
     return lines
 
 
-def _instead(each: Instead) -> str:
-    stops = f", stopping job {', '.join(map(str, each.stops))}" if each.stops else ""
+def _instead(each: Instead, labels: Labels) -> str:
+    stops = f", stopping {_few(each.stops, labels)}" if each.stops else ""
     if not each.starts_in:
         return f"It would start now with {each.change}{stops}."
     if each.sooner is None:
@@ -163,7 +165,9 @@ def shadow_tables(told: ShadowReport) -> list[RenderableType]:
             times = (compact(each.present), compact(each.candidate))
             table.add_row(text(each.user), f"{each.instead:,}", f"{each.passed:,}", *times)
         shown += [text(""), table]
-    shown += [text(line) for each in told.differences[:5] for line in _difference(each)]
+    shown += [
+        text(line) for each in told.differences[:5] for line in _difference(each, told.labels)
+    ]
     if told.failures:
         said = f"! {told.failures:,} times it could not decide; the last time: {told.failure}"
         shown.append(text(said, "yellow"))
@@ -171,7 +175,7 @@ def shadow_tables(told: ShadowReport) -> list[RenderableType]:
     return [*shown, text(cost, "dim")]
 
 
-def _difference(each: Difference) -> list[str]:
+def _difference(each: Difference, labels: Labels) -> list[str]:
     """`21:04:10  it would have started 7, 9; not started 3`."""
     words = {
         "started": each.instead,
@@ -179,11 +183,11 @@ def _difference(each: Difference) -> list[str]:
         "stopped": each.stops,
         "not stopped": each.spared,
     }
-    said = "; ".join(f"{verb} {_few(jobs)}" for verb, jobs in words.items() if jobs)
+    said = "; ".join(f"{verb} {_few(jobs, labels)}" for verb, jobs in words.items() if jobs)
     lead = f"{moment(each.at)}  "
     return textwrap.wrap(f"{lead}it would have {said}", WIDTH, subsequent_indent=" " * len(lead))
 
 
-def _few(jobs: tuple[int, ...]) -> str:
+def _few(jobs: tuple[int, ...], labels: Labels) -> str:
     more = f" and {len(jobs) - 5} more" if len(jobs) > 5 else ""
-    return f"job{'s' * (len(jobs) > 1)} {', '.join(map(str, jobs[:5]))}{more}"
+    return f"job{'s' * (len(jobs) > 1)} {called(labels, *jobs[:5])}{more}"

@@ -12,11 +12,13 @@ from dovetail.model.live import (
     Description,
     Detail,
     Forecast,
+    Labels,
     Machine,
     Place,
     Run,
     Token,
     Usage,
+    called,
     said_cores,
 )
 from dovetail.report.words import compact, duration
@@ -124,10 +126,7 @@ def outcome(job: Description) -> str:
 
 def detail_tables(detail: Detail, now: float) -> list[RenderableType]:
     """All that is known of one job."""
-    job = detail.job
     shown: list[RenderableType] = [_pairs(_facts(detail, now))]
-    if job.blockers:
-        shown.append(text(f"in its way: {', '.join(map(str, job.blockers))}"))
     if detail.runs:
         shown += [text(""), _runs_table(detail.runs)]
     return shown
@@ -144,12 +143,13 @@ def _facts(detail: Detail, now: float) -> list[tuple[str, str]]:
         ("user", job.owner),
         ("state", job.state),
         ("reason", job.reason),
+        ("in its way", called(detail.labels, *job.blockers)),
         ("unblocked by", job.unblock),
         ("asked for", ", ".join(asked)),
         ("holds", places_text(job.places)),
         ("tenant", job.tenant),
         ("priority", f"{job.priority:g}" if job.priority else ""),
-        ("after", ", ".join(map(str, job.after))),
+        ("after", called(detail.labels, *job.after)),
         ("time limit", duration(job.time_limit) if job.time_limit else ""),
         ("progress", progress_text(job)),
         ("submitted", f"{moment(job.submitted)} ({duration(now - job.submitted)} ago)"),
@@ -204,7 +204,7 @@ def nodes_table(nodes: Sequence[Machine]) -> Table:
             text(f"{node.free} of {node.gpus}{others}"),
             text(_part(node.cpu_free, node.cpu, 1000.0, "")),
             text(_part(node.memory_free, node.memory, 1024.0, " GiB")),
-            text(_few(node.jobs)),
+            text(_few(node.jobs, node.labels)),
         )
     return table
 
@@ -215,9 +215,9 @@ def _part(free: int | None, all_: int | None, unit: float, name: str) -> str:
     return f"{max(0.0, round(free / unit, 1)):g} of {round(all_ / unit, 1):g}{name}"
 
 
-def _few(jobs: Sequence[int]) -> str:
+def _few(jobs: Sequence[int], labels: Labels) -> str:
     more = f" and {len(jobs) - 8} more" if len(jobs) > 8 else ""
-    return ", ".join(map(str, jobs[:8])) + more
+    return called(labels, *jobs[:8]) + more
 
 
 def usage_table(users: Sequence[Usage]) -> Table:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dovetail.cli.output import printable
 from dovetail.cli.talking import AsJson, DataDir, Job, Jobs, box, console, print_json
 from dovetail.model.errors import UserError
+
+if TYPE_CHECKING:
+    from dovetail.model.live import Told
 
 Mine = Annotated[bool, typer.Option("--mine", help="Only your own jobs.")]
 
@@ -122,12 +125,16 @@ def _touch(verb: str, done: str, jobs: list[str], folder: Path | None, as_json: 
             if as_json:
                 print_json(told)
             else:
-                what = f"job {job}" if len(told.jobs) == 1 else f"all {len(told.jobs)} of {job}"
-                new = [number for number in told.new if number not in told.jobs]
-                instead = f" as job {', '.join(map(str, new))}" if new else ""
-                typer.echo(f"{what} {done}{instead}")
+                typer.echo(_done(job, told, done))
     if failed:
         raise typer.Exit(2)
+
+
+def _done(job: str, told: Told, done: str) -> str:
+    """`job 7 requeued as job 9`; who takes a place in an array is called as it was before."""
+    what = f"job {job}" if len(told.jobs) == 1 else f"all {len(told.jobs)} of {job}"
+    new = [str(number) for number in told.new if number not in (*told.jobs, *told.labels)]
+    return f"{what} {done}" + (f" as job {', '.join(new)}" if new else "")
 
 
 def cancel(jobs: Jobs, data_dir: DataDir = None, as_json: AsJson = False) -> None:
@@ -147,7 +154,7 @@ def release(jobs: Jobs, data_dir: DataDir = None, as_json: AsJson = False) -> No
 
 def requeue(jobs: Jobs, data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Run jobs again: stopped and waiting, or as new ones where they have ended."""
-    _touch("requeue", "runs again", jobs, data_dir, as_json)
+    _touch("requeue", "requeued", jobs, data_dir, as_json)
 
 
 def history(

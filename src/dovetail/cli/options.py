@@ -24,7 +24,7 @@ PartitionBy = Annotated[
 ]
 Tenancy = Annotated[
     str | None,
-    typer.Option(help="Who owns what: cells, private or shares, with :FILE of [[tenants]]."),
+    typer.Option(help="Who owns what: cells, private or shares, with :FILE of tenants."),
 ]
 LiveTenancy = Annotated[
     str | None,

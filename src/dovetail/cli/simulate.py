@@ -118,3 +118,4 @@ def policies(
     console = Console(highlight=False)
     for table in tables(catalogue()):
         console.print(table)
+    console.print("Times are in seconds, thresholds in GPU-seconds.", style="dim")

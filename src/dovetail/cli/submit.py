@@ -174,12 +174,17 @@ def _preview(found: Box, task: dict[str, Any], as_json: bool) -> None:
 
 def _tell(receipt: Receipt, quiet: bool) -> None:
     if receipt.state == "rejected":
-        raise UserError(f"job {receipt.jobs[0]} was rejected: it {receipt.reason}")
+        raise UserError(f"job {_number(receipt)} was rejected: it {receipt.reason}")
     if not quiet:
         # The number alone, so that scripts can read it; the rest goes to the other stream.
-        typer.echo(receipt.array if receipt.array is not None else receipt.jobs[0])
+        typer.echo(_number(receipt))
         if receipt.array is not None:
             typer.echo(f"an array of {len(receipt.jobs)} jobs", err=True)
+
+
+def _number(receipt: Receipt) -> int:
+    """What the job, or the array, is called."""
+    return receipt.jobs[0] if receipt.array is None else receipt.array
 
 
 @contextmanager
@@ -188,7 +193,7 @@ def _going_on(receipt: Receipt) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        number = receipt.jobs[0] if receipt.array is None else receipt.array
+        number = _number(receipt)
         said = f"job {number} goes on; dovetail cancel {number} ends it"
         typer.echo(said, err=True)
         raise
@@ -197,7 +202,7 @@ def _going_on(receipt: Receipt) -> Iterator[None]:
 def _wait(found: Box, receipt: Receipt, quiet: bool) -> None:
     """Show the log of a single job; of many, only how they end."""
     if len(receipt.jobs) == 1 and not quiet:
-        typer.echo(f"job {receipt.jobs[0]}", err=True)
+        typer.echo(f"job {_number(receipt)}", err=True)
         for text in found.follow(receipt.jobs[0]):
             typer.echo(text, nl=False)
             sys.stdout.flush()
@@ -205,7 +210,7 @@ def _wait(found: Box, receipt: Receipt, quiet: bool) -> None:
     bad = [job for job in ended if job.state != "done"]
     for job in bad:
         reason = printable(job.reason) or "no reason is known"
-        typer.echo(f"job {job.id} {job.state}: {reason}", err=True)
+        typer.echo(f"job {job.label} {job.state}: {reason}", err=True)
     if bad:
         raise typer.Exit(1)
 

@@ -7,7 +7,7 @@ better, is decided in `report.measures`; rich is imported when a table is made, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -58,18 +58,25 @@ def tenant_tables(groups: Groups, most: int = 12) -> list[RenderableType]:
 
 def excess_tables(groups: Groups, most: int = 12) -> list[RenderableType]:
     """How much longer tenants waited than in a private cluster, where that was computed."""
-    excess = {
-        name: [
-            value for row in measures.tenant_values(groups, name, "excess_wait") for value in row
-        ]
-        for name in measures.largest_tenants(groups, most)
-    }
-    if all(value is None for values in excess.values() for value in values):
+    excess = measures.excess_waits(groups)
+    if not excess:
         return []
-    names = [name for name, values in excess.items() if any(abs(v or 0) >= 0.05 for v in values)]
-    if not names:
+    most_of = {name: max(abs(value or 0.0) for value in row) for name, row in excess.items()}
+    moved = sorted(
+        (name for name in excess if most_of[name] >= words.NOTICED), key=lambda name: -most_of[name]
+    )
+    if not moved:
         return [_text("Every tenant waited exactly as long as in a private cluster.\n")]
-    return [_excess(names, groups, part) for part in _parts(list(groups), POLICIES_WIDE)]
+    shown = {name: excess[name] for name in moved[:most]}
+    rest = {
+        "waited exactly as long": len(excess) - len(moved),
+        "with smaller differences": len(moved) - len(shown),
+    }
+    said = [f"{words.plural(many, 'more tenant')} {how}." for how, many in rest.items() if many]
+    return [
+        *(_excess(shown, groups, part) for part in _parts(list(groups), POLICIES_WIDE)),
+        *([_text(" ".join(said) + "\n")] if said else []),
+    ]
 
 
 def remarks(groups: Groups) -> list[RenderableType]:
@@ -217,20 +224,15 @@ def _tenants(names: Sequence[str], groups: Groups, labels: Sequence[str]) -> Tab
     return table
 
 
-def _excess(names: Sequence[str], groups: Groups, labels: Sequence[str]) -> Table:
+def _excess(
+    excess: Mapping[str, Sequence[float | None]], groups: Groups, labels: Sequence[str]
+) -> Table:
     """Rows are tenants; a minus says that sharing was better."""
     table = _table("Mean wait beyond that in a private cluster", "tenant", labels)
-    for name in names:
-        values = measures.tenant_values(groups, name, "excess_wait")
-        shown = [row[0] for label, row in zip(groups, values, strict=True) if label in labels]
-        table.add_row(_text(words.tenant(name)), *(_text(_signed(value)) for value in shown))
+    for name, row in excess.items():
+        shown = [each for label, each in zip(groups, row, strict=True) if label in labels]
+        table.add_row(_text(words.tenant(name)), *(_text(words.beyond(each)) for each in shown))
     return table
-
-
-def _signed(seconds: float | None) -> str:
-    if seconds is None or abs(seconds) < 0.05:
-        return "-" if seconds is None else "0 s"
-    return ("−" if seconds < 0 else "+") + words.duration(abs(seconds))
 
 
 def _cell(cell: Cell) -> Text:

@@ -23,7 +23,7 @@ def _jobs(incomplete: str) -> list[str]:
 
     try:
         with connect() as box:
-            found = [str(job.id) for job in box.queue(limit=200)]
+            found = [job.label for job in box.queue(limit=200)]
     except UserError:
         return []
     return [number for number in found if number.startswith(incomplete)]

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from dovetail.cli.job_tables import plain_table, text
+from dovetail.model.live import Labels, called
 from dovetail.model.tenants import (
-    Affected,
     Change,
     Estate,
     Loan,
     Overview,
-    Patch,
     Shift,
     Tenant,
     Tenants,
@@ -31,6 +30,7 @@ STYLES = {
     Use.RETURNING: "cyan",
     Use.BAD: "red",
 }
+UNITS = "running, on loan and waiting are jobs; all others are GPUs"
 NOBODY = "(nobody)"
 NOWHERE = "–"
 """Whose a GPU is that others use, or nobody, where tenants own numbers of them."""
@@ -48,12 +48,12 @@ def tenants_tables(found: Tenants, now: float) -> list[RenderableType]:
     """What tenants own, what is lent to whom, and whose each GPU is."""
     if not found.kind:
         return [text("There are no tenants here: everybody shares everything.")]
-    shown: list[RenderableType] = [_owners(found), _users(found.tenants)]
+    shown: list[RenderableType] = [_owners(found), text(UNITS, "dim"), _users(found.tenants)]
     if any(tenant.cells for tenant in found.tenants):
         shown.append(_cells(found.tenants))
     if found.loans:
-        shown.append(_loans(found.loans, _unowned(found), now))
-    shown.append(_nodes(found.patches, _unowned(found)))
+        shown.append(_loans(found, now))
+    shown.append(_nodes(found))
     if any(patch.cell and not patch.bound for patch in found.patches):
         shown.append(
             text("~: not tied to these GPUs; they are what its owner would get now", "dim")
@@ -63,22 +63,27 @@ def tenants_tables(found: Tenants, now: float) -> list[RenderableType]:
 
 def change_tables(change: Change) -> list[RenderableType]:
     """Who gains and who loses, and which jobs that concerns."""
-    verb = "is now" if change.applied else "would be"
-    head = f"Who owns what {verb} by {change.after}." if change.after else "Nobody owns anything."
-    shown: list[RenderableType] = [text(head)]
+    shown: list[RenderableType] = [text(_head(change))]
     if change.tenants:
         shown.append(_shifts(change.tenants))
     elif change.before == change.after:
         shown.append(text("No tenant gains or loses anything."))
     if change.jobs:
-        shown.append(_affected(change.jobs))
+        shown.append(_affected(change))
     others = f"{change.running} run" if change.running != 1 else "1 runs"
     shown.append(text(f"No job is stopped: {others}." if change.running else "No job runs."))
-    if at_risk := [str(each.job) for each in change.jobs if each.at_risk]:
+    if at_risk := [called(change.labels, each.job) for each in change.jobs if each.at_risk]:
         shown.append(text(_risk(at_risk)))
     if not change.applied:
         shown.append(text("Nothing was changed: this was a dry run."))
     return shown
+
+
+def _head(change: Change) -> str:
+    """`Tenants own cells now.`"""
+    who, what = ("Tenants", change.after) if change.after else ("Nobody", "anything")
+    verb = "own" if change.after else "owns"
+    return f"{who} {verb} {what} now." if change.applied else f"{who} would own {what}."
 
 
 def _risk(jobs: Sequence[str]) -> str:
@@ -91,22 +96,30 @@ def _risk(jobs: Sequence[str]) -> str:
     )
 
 
-def _shifts(shifts: Iterable[Shift]) -> Table:
-    table = plain_table("tenant", "GPUs before", "after", "cells")
+def _shifts(shifts: Sequence[Shift]) -> Table:
+    cells = any(each.cells for each in shifts)
+    table = plain_table("tenant", "GPUs before", "after", *["cells"] * cells)
     table.columns[1].justify = table.columns[2].justify = "right"
     for each in shifts:
         amounts = (f"{each.before:g}", f"{each.after:g}")
-        table.add_row(text(each.name), *amounts, text(", ".join(each.cells)))
+        table.add_row(text(each.name), *amounts, *[text(", ".join(each.cells))] * cells)
     return table
 
 
-def _affected(jobs: Iterable[Affected]) -> Table:
+def _affected(change: Change) -> Table:
     table = plain_table("job", "name", "user", "tenant", "state", "from then on")
     for column in table.columns[:5]:
         column.no_wrap = True
     table.columns[1].max_width, table.columns[2].max_width = 16, 10
-    for each in jobs:
-        row = (str(each.job), each.name, each.user, each.tenant, each.state, each.becomes)
+    for each in change.jobs:
+        row = (
+            called(change.labels, each.job),
+            each.name,
+            each.user,
+            each.tenant,
+            each.state,
+            each.becomes,
+        )
         table.add_row(*map(text, row))
     return table
 
@@ -157,46 +170,46 @@ def _unowned(found: Tenants) -> str:
     return NOWHERE if found.kind == "shares" else NOBODY
 
 
-def _loans(loans: Iterable[Loan], unowned: str, now: float) -> Table:
+def _loans(found: Tenants, now: float) -> Table:
     table = plain_table("lent to", "name", "user", "tenant", "GPUs", "of", "for", "back")
     for column in table.columns[:7]:
         column.no_wrap = True
     for place, width in {1: 12, 2: 10, 3: 10, 5: 12}.items():
         table.columns[place].max_width = width
-    for loan in loans:
+    for loan in found.loans:
         table.add_row(
-            text(f"job {loan.job}"),
+            text(f"job {called(found.labels, loan.job)}"),
             text(loan.name),
             text(loan.user),
             text(loan.borrower or NOBODY),
             text(_where(loan.node, loan.devices)),
-            text(loan.lender or unowned),
+            text(loan.lender or _unowned(found)),
             text("" if loan.since is None else compact(max(0.0, now - loan.since))),
-            text(_back(loan)),
+            text(_back(loan, found.labels)),
         )
     return table
 
 
-def _back(loan: Loan) -> str:
+def _back(loan: Loan, labels: Labels) -> str:
     """When its owner has it again."""
     if loan.back_in is None:
         return "when wanted"
-    wanted = "" if loan.wanted_by is None else f", for job {loan.wanted_by}"
+    wanted = "" if loan.wanted_by is None else f", for job {called(labels, loan.wanted_by)}"
     return f"in {duration(loan.back_in)}{wanted}"
 
 
-def _nodes(patches: Iterable[Patch], unowned: str) -> Table:
-    table = plain_table("node", "GPUs", "of", "cell", "use", "jobs")
-    last = ""
-    for patch in sorted(patches, key=lambda each: (each.node, each.devices)):
+def _nodes(found: Tenants) -> Table:
+    cells, last = any(patch.cell for patch in found.patches), ""
+    table = plain_table("node", "GPUs", "of", *["cell"] * cells, "use", "jobs")
+    for patch in sorted(found.patches, key=lambda each: (each.node, each.devices)):
         name, last = ("" if patch.node == last else patch.node), patch.node
         table.add_row(
             text(name),
             text(_spans(patch.devices)),
-            text(patch.tenant or unowned, "" if patch.tenant else "dim"),
-            text(patch.cell + ("" if patch.bound or not patch.cell else " ~")),
+            text(patch.tenant or _unowned(found), "" if patch.tenant else "dim"),
+            *[text(patch.cell + ("" if patch.bound or not patch.cell else " ~"))] * cells,
             text(patch.use, STYLES[patch.use]),
-            text(", ".join(map(str, patch.jobs))),
+            text(called(found.labels, *patch.jobs)),
         )
     return table
 

@@ -9,6 +9,7 @@ import typer
 
 from dovetail.cli import output
 from dovetail.cli.talking import AsJson, DataDir, box, console, print_json
+from dovetail.core.registry import nearest
 from dovetail.model.errors import UserError
 
 KINDS = ("cells", "shares")
@@ -41,7 +42,7 @@ def apply(
         str,
         typer.Argument(
             metavar="[KIND:]FILE",
-            help="A file of [[tenants]], as cells:FILE, shares:FILE or with the present kind; "
+            help="A file of tenants, as cells:FILE, shares:FILE or with the present kind; "
             "none: everybody shares everything.",
         ),
     ],
@@ -73,7 +74,11 @@ def _typed(text: str) -> tuple[str, str]:
     if text == NONE:
         return NONE, ""
     kind, colon, path = text.partition(":")
-    return (kind, path) if colon and kind in KINDS else ("", text)
+    if colon and kind in KINDS:
+        return kind, path
+    if colon and not Path(text).exists():
+        raise UserError(f"tenants own no {kind!r}{nearest(kind, list(KINDS))}")
+    return "", text
 
 
 def _read(path: str) -> str:

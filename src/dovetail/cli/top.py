@@ -189,7 +189,7 @@ class Top:
         except UserError as error:
             self._screen.said = str(error)
             return
-        self._screen.said = f"job {job.id} is cancelled"
+        self._screen.said = f"job {job.label} is cancelled"
         self._look()
 
 

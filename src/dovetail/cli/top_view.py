@@ -71,10 +71,10 @@ def _head(picture: Picture) -> Text:
 
 def _machines(picture: Picture, most: int) -> list[Text]:
     """A line for each node; where they are many, one for the rest."""
-    holders: dict[tuple[str, int], int] = {}
+    holders: dict[tuple[str, int], str] = {}
     for job in picture.jobs:
         for place in job.places:
-            holders.update({(place.node, device): job.id for device in place.devices})
+            holders.update({(place.node, device): job.label for device in place.devices})
     most = max(1, min(most, MOST_NODES))
     shown = picture.nodes if len(picture.nodes) <= most else picture.nodes[: most - 1]
     lines = [_machine(node, holders) for node in shown]
@@ -85,7 +85,7 @@ def _machines(picture: Picture, most: int) -> list[Text]:
     return lines
 
 
-def _machine(node: Machine, holders: dict[tuple[str, int], int]) -> Text:
+def _machine(node: Machine, holders: dict[tuple[str, int], str]) -> Text:
     line = Text(f"{set_cell_size(printable(node.name), 10)} ")
     if node.state != "open":
         line.append(f"{node.state} ", "red")
@@ -94,22 +94,22 @@ def _machine(node: Machine, holders: dict[tuple[str, int], int]) -> Text:
             line.append_text(_device(node, device, holders))
     else:
         line.append(f"{_bar(node.gpus - node.free, node.gpus)} {node.free} of {node.gpus} free")
-    for name, free, whole, unit in (
-        ("cpu", node.cpu_free, node.cpu, 1000),
-        ("mem", node.memory_free, node.memory, 1024),
+    for name, free, whole, unit, said in (
+        ("cpu", node.cpu_free, node.cpu, 1000, ""),
+        ("mem", node.memory_free, node.memory, 1024, " GiB"),
     ):
         if free is not None and whole:
             used = max(0, whole - free)
             line.append(f"  {name} ", "dim")
-            line.append(f"{_bar(used, whole)} {used / unit:.3g}/{whole / unit:.3g}")
+            line.append(f"{_bar(used, whole)} {used / unit:.3g}/{whole / unit:.3g}{said}")
     return line
 
 
-def _device(node: Machine, device: int, holders: dict[tuple[str, int], int]) -> Text:
+def _device(node: Machine, device: int, holders: dict[tuple[str, int], str]) -> Text:
     """The number of the job on it; a dot: free, x: somebody outside, #: a job not listed."""
     job = holders.get((node.name, device))
     if job is not None:
-        return Text(f"[{str(job)[-4:]}]", "green")
+        return Text(f"[{job[-4:]}]", "green")
     if device in node.foreign:
         return Text("[x]", "red")
     return Text("[·]" if node.free else "[#]", "dim")
@@ -178,7 +178,7 @@ def _foot(screen: Screen, width: int) -> Text:
     if screen.asks is not None:
         job = screen.asks
         return Text(
-            printable(f"Cancel job {job.id} ({job.name})? y: yes, any other key: no"), "bold"
+            printable(f"Cancel job {job.label} ({job.name})? y: yes, any other key: no"), "bold"
         )
     if screen.said:
         # The end of a long sentence says more than the path it begins with.

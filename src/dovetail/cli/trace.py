@@ -173,7 +173,11 @@ def _workload(summary: Summary) -> Iterator[tuple[str, str]]:
     yield "outcomes", ", ".join(f"{count(n)} {name}" for name, n in summary.outcomes.items())
     begin = summary.origin or duration(summary.first_submit)
     yield "submitted", f"from {begin}, within {duration(summary.span)}"
-    yield "GPU time", f"{count(round(summary.gpu_seconds / 3600))} GPU-hours"
+    hours = summary.gpu_seconds / 3600
+    yield (
+        "GPU time",
+        f"{hours:.3g} GPU-hours" if hours < 100 else f"{count(round(hours))} GPU-hours",
+    )
     lengths = [f"{name} {duration(at)}" for name, at in summary.duration.items()]
     yield "length", ", ".join(lengths)
 

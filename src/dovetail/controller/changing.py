@@ -19,6 +19,7 @@ from dovetail.tenancy.kinds import Tenants
 BORROWS = "runs on as if lent its GPUs, until their owner wants them"
 LOSES = f"{BORROWS}; it cannot resume, so it would lose its work"
 AT_HOME = "runs on what its tenant owns"
+NOBODYS = "runs on; nobody owns its GPUs any more"
 
 
 def changed(controller: Controller, parts: Parts, wanted: Tenants | None, apply: bool) -> Change:
@@ -27,13 +28,15 @@ def changed(controller: Controller, parts: Parts, wanted: Tenants | None, apply:
     trial = composer(new, controller.executor)()
     trial.take_over(controller.scheduler)
     old, then = controller.scheduler.tenancy.overview(), trial.tenancy.overview()
+    affected = tuple(_affected(controller, trial, old, then))
     change = Change(
         old.kind,
         then.kind,
         tuple(_shifts(old, then)),
-        tuple(_affected(controller, trial, _lent(old), _lent(then))),
+        affected,
         controller.scheduler.running,
         apply,
+        controller.roster.labels(each.job for each in affected),
     )
     if apply:
         controller.reconfigure(new)
@@ -60,21 +63,22 @@ def _lent(found: Overview) -> set[int]:
 
 
 def _affected(
-    controller: Controller, trial: Scheduler, before: set[int], after: set[int]
+    controller: Controller, trial: Scheduler, old: Overview, new: Overview
 ) -> Iterator[Affected]:
     """Jobs that are on loan and were not, or the other way round, or are at home nowhere."""
+    before, after, home = _lent(old), _lent(new), AT_HOME if new.kind else NOBODYS
     for number, job in controller.scheduler.jobs.items():
         live = controller.roster.get(number)
-        becomes = _becomes(job, trial.jobs[number], number in before, number in after)
+        becomes = _becomes(job, trial.jobs[number], number in before, number in after, home)
         if becomes and live is not None:
             given = (live.name, live.owner, job.spec.tenant, str(job.status), becomes)
             yield Affected(number, *given, at_risk=becomes == LOSES)
 
 
-def _becomes(job: Job, then: Job, before: bool, after: bool) -> str:
+def _becomes(job: Job, then: Job, before: bool, after: bool, home: str) -> str:
     """What a change comes to for a job; empty: nothing."""
     if then.stray:
         return f"waits: {then.stray}" if not job.stray else ""
     if after and not before:
         return BORROWS if job.spec.resumable else LOSES
-    return AT_HOME if before and not after and then.allocation is not None else ""
+    return home if before and not after and then.allocation is not None else ""

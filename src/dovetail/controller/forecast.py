@@ -33,6 +33,7 @@ class Forecasting:
         self._first, self._count = submissions[0], len(submissions)
         self._number = controller.roster.next_id
         self._waits = set(self._first.after) & controller.roster.keys()
+        self._named = controller.roster.called(*sorted(self._waits))
         self._lengths = believed(controller, {self._number: self._first})
         self._rests = dict(controller.roster.resting)
         self._present = whole(controller)
@@ -50,8 +51,7 @@ class Forecasting:
         if self._first.held:
             return self._untold("its owner would hold it")
         if self._waits:
-            named = ", ".join(map(str, sorted(self._waits)))
-            why = f"it would wait for job {named} to end"
+            why = f"it would wait for job{'s' * (len(self._waits) > 1)} {self._named} to end"
             while self._waits & ahead.scheduler.jobs.keys():
                 if time.monotonic() > until or not ahead.advance():
                     return self._untold(why)

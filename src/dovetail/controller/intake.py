@@ -106,7 +106,7 @@ class Intake:
         if report.given_up:
             then = INSTEAD[report.deed]
         why = f"{COULD_NOT}{DEEDS[report.deed]} ({report.reason}); {then}"
-        log.warning("job %d: %s", live.id, why)
+        log.warning("job %s: %s", live.label, why)
         self.note(live, why)
         if report.given_up and report.deed == "suspend":
             self.stops.append(live)
@@ -131,7 +131,8 @@ class Intake:
         assert live.run is not None
         run = live.run
         self._eased(live)
-        if not run.confirmed:
+        if not run.confirmed or run.allocation != report.allocation:
+            # It may have kept what it had where something else was decided.
             run.confirmed, run.allocation = True, report.allocation
             self.entry.attempt(*report.attempt, confirmed=1, launch=run.launch())
         if run.since is None:
@@ -278,7 +279,8 @@ class Intake:
                     live.waits.discard(number)
                     self.offer(live)
                 else:
-                    self.forget(live, f"job {number}, which it was to run after, is {state}")
+                    named = self.roster.called(number)
+                    self.forget(live, f"job {named}, which it was to run after, is {state}")
 
     def offer(self, live: Live) -> None:
         """Let the scheduler know a job, unless something still keeps it from starting."""

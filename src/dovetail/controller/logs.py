@@ -36,7 +36,8 @@ def piece(controller: Controller, job: int, attempt: int, cursor: str, tail: int
     number = attempt or latest
     if number > latest:
         had = "1 attempt" if latest == 1 else f"{latest} attempts"
-        raise Missing(f"job {job} had {had}; there is no number {attempt}")
+        named = controller.roster.called(job)
+        raise Missing(f"job {named} had {had}; there is no number {attempt}")
     if not number:
         return Piece(0, "", "", live is None)
     running = live is not None and live.run is not None and live.run.attempt.number == number

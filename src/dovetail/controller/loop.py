@@ -135,7 +135,9 @@ class Controller:
         """
         make = composer(parts, self.executor)
         scheduler = make()
-        scheduler.take_over(self.scheduler)
+        if self.journal.sequence:
+            # Before the first batch there is nothing to take over, and a replay begins anew.
+            scheduler.take_over(self.scheduler)
         self.journal.hand_over(scheduler, parts.written())
         self.scheduler, self.make, self.parts = scheduler, make, parts
         self.trial = Trial(make)

@@ -119,7 +119,7 @@ def _past(
         believed += row["ended"] is None
         asked = submission.read(row["submission"], "{}")
         spec = asked.spec(len(found), float(row["submitted"]))
-        named = spec._replace(name=f"{row['id']} {row['name']}", retries=0)
+        named = spec._replace(name=f"{_label(row)} {row['name']}", retries=0)
         limit = asked.time_limit if asked.time_limit is not None else inf
         found.append(TraceJob(named, min(_work(row, expected), limit)))
     notices = []
@@ -132,6 +132,11 @@ def _past(
     first = min((job.spec.submit for job in found), default=0.0)
     moved = tuple(job._replace(spec=_begins(job, first)) for job in found)
     return Past(moved, first, tuple(notices), parts, cluster)
+
+
+def _label(row: Row) -> str:
+    """Its number as lists have it."""
+    return str(row["id"]) if row["array"] is None else f"{row['array']}.{row['index']}"
 
 
 def _work(row: Row, expected: Mapping[int, float]) -> float:

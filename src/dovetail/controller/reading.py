@@ -13,6 +13,7 @@ from sqlalchemy import func, select, tuple_
 
 from dovetail.controller import schema, submission
 from dovetail.controller.finding import ALL, Filter
+from dovetail.controller.intake import seconds
 from dovetail.controller.loop import Controller
 from dovetail.controller.roster import HELD, Live, batched
 from dovetail.controller.store import Row
@@ -185,6 +186,7 @@ def machines(controller: Controller) -> list[Machine]:
             cluster.memory[index] if cluster.limits_memory else None,
             foreign.get(index, ()),
             node.type == VIRTUAL,
+            controller.roster.labels(on.get(index, ())),
         )
         for index, node in enumerate(cluster.nodes)
     ]
@@ -241,7 +243,7 @@ def _alive(controller: Controller, live: Live, explained: bool) -> Description:
 
 def _reason(controller: Controller, live: Live) -> Reason:
     if live.held:
-        return Reason(HELD, "its owner holds it", unblock=f"dovetail release {live.id}")
+        return Reason(HELD, "its owner holds it", unblock=f"dovetail release {live.label}")
     if live.waits:
         return _dependent(controller, live)
     if live.pause is not None:
@@ -264,13 +266,15 @@ def _vacated(controller: Controller, reason: Reason) -> Reason:
     if not max(times):
         return reason._replace(text=f"{reason.text}: its time for that is over, and it is ended")
     word = "back" if reason.cause == "lent" else "free"
-    return reason._replace(text=f"{reason.text}: {word} in {ceil(max(times))} s at the latest")
+    return reason._replace(
+        text=f"{reason.text}: {word} in {seconds(ceil(max(times)))} at the latest"
+    )
 
 
 def _dependent(controller: Controller, live: Live) -> Reason:
     """It waits for other jobs: their numbers, as many as a line takes."""
     numbers = tuple(sorted(live.waits))
-    named = ", ".join(map(str, numbers[:NAMED]))
+    named = controller.roster.called(*numbers[:NAMED])
     more = f" and {len(numbers) - NAMED} more" if len(numbers) > NAMED else ""
     verb = "end" if live.submission.after_any else "be done"
     word = "jobs" if len(numbers) > 1 else "job"

@@ -38,8 +38,9 @@ async def reviewed(controller: Controller, parts: Parts, since: float) -> Review
     gpus = sum(node.gpus for node in controller.scheduler.cluster.nodes)
     made = await asyncio.to_thread(_made, jobs, runs, since, until, gpus, parts)
     # Reasons are the scheduler's own, so that it is asked for them in its thread.
-    told = (replace(each, why=_why(controller, each.job) or each.why) for each in made.longest)
-    return replace(made, longest=tuple(told))
+    told = [replace(each, why=_why(controller, each.job) or each.why) for each in made.longest]
+    labels = controller.roster.labels(each.job for each in told)
+    return replace(made, longest=tuple(told), labels=labels)
 
 
 def _why(controller: Controller, number: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -22,6 +22,7 @@ from dovetail.core import codec
 from dovetail.core.lifecycle import FINAL
 from dovetail.executors.protocol import Advanced, Attempt
 from dovetail.model.allocation import Allocation
+from dovetail.model.live import called
 
 HELD = "held"
 """The state of a job its owner keeps from starting; all others are the scheduler's."""
@@ -119,6 +120,11 @@ class Live:
         """What was asked for."""
         return self.asked.submission if isinstance(self.asked, Asked) else self.asked
 
+    @property
+    def label(self) -> str:
+        """Its number as lists have it: `7`, or `12.3` for a member of an array."""
+        return str(self.member or self.id)
+
     def row(self) -> Row:
         """The new job for the data base."""
         shown, secrets = submission.written(self.submission)
@@ -204,6 +210,21 @@ class Roster(dict[int, Live]):
             found = select(schema.jobs.c.id, schema.jobs.c.state)
             rows += self.store.rows(found.where(schema.jobs.c.id.in_(some)))
         return {int(row["id"]): str(row["state"]) for row in rows}
+
+    def labels(self, numbers: Iterable[int]) -> dict[int, str]:
+        """Members of arrays among these jobs by number, whatever became of them."""
+        asked, jobs = set(numbers), schema.jobs.c
+        alive = [self[number] for number in asked if number in self]
+        found = {live.id: live.label for live in alive if live.member is not None}
+        for some in batched(sorted(number for number in asked if number not in self)):
+            members = select(jobs.id, jobs.array, jobs.index).where(jobs.array.is_not(None))
+            for row in self.store.rows(members.where(jobs.id.in_(some))):
+                found[int(row["id"])] = f"{row['array']}.{row['index']}"
+        return found
+
+    def called(self, *jobs: int) -> str:
+        """Jobs as lists have them."""
+        return called(self.labels(jobs), *jobs)
 
     def clock_in(self, live: Live, now: float) -> None:
         """An attempt runs from now on."""

@@ -12,6 +12,7 @@ import logging
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from statistics import fmean
 from time import perf_counter
 from typing import Any
@@ -20,6 +21,7 @@ from dovetail.answers.shadow import Found, Look, consider
 from dovetail.controller import machines
 from dovetail.controller.loop import Controller
 from dovetail.controller.parts import Parts, composer
+from dovetail.controller.roster import Roster
 from dovetail.model.event import Event
 from dovetail.model.plan import Plan
 from dovetail.model.shadow import Difference, Effect, ShadowReport
@@ -255,3 +257,13 @@ class Shadow:
             self.failures,
             self.failure,
         )
+
+
+def labelled(report: ShadowReport, roster: Roster) -> ShadowReport:
+    """The same with what members of arrays among its jobs are called."""
+    jobs = (
+        job
+        for each in report.differences
+        for job in chain(each.instead, each.passed, each.stops, each.spared)
+    )
+    return replace(report, labels=roster.labels(jobs))

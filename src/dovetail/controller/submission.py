@@ -28,6 +28,10 @@ class Member:
     index: int
     size: int
 
+    def __str__(self) -> str:
+        """As lists have it: `12.3`."""
+        return f"{self.array}.{self.index}"
+
     def environment(self) -> dict[str, str]:
         """What tells the members of an array apart."""
         named = {"ID": self.array, "INDEX": self.index, "SIZE": self.size}

@@ -9,7 +9,7 @@ from dovetail.controller.loop import Controller
 from dovetail.controller.reading import places
 from dovetail.model.allocation import Allocation
 from dovetail.model.event import Event, Submitted
-from dovetail.model.plan import Change, Plan, Reject, Resume, Start, Stop, Suspend
+from dovetail.model.plan import Action, Change, Plan, Reject, Resume, Start, Stop, Suspend
 
 log = logging.getLogger("dovetail")
 
@@ -24,27 +24,33 @@ class Teller:
         """One decision."""
         new = [event.spec for event in events if isinstance(event, Submitted)]
         if len(new) > 3:
-            log.info("%d jobs submitted, %s to %s", len(new), new[0].id, new[-1].id)
+            first, last = (self._controller.roster.called(spec.id) for spec in (new[0], new[-1]))
+            log.info("%d jobs submitted, %s to %s", len(new), first, last)
         else:
             for spec in new:
-                log.info("job %d (%s) submitted by %s", spec.id, spec.name, spec.user or "?")
+                named, user = self._controller.roster.called(spec.id), spec.user or "?"
+                log.info("job %s (%s) submitted by %s", named, spec.name, user)
         for action in plan.actions:
             self._act(action)
         for job, reason in self._controller.scheduler.ended:
-            log.info("job %d (%s) %s%s", job.id, job.spec.name, job.status, _because(reason))
+            named, why = self._controller.roster.called(job.id), _because(reason)
+            log.info("job %s (%s) %s%s", named, job.spec.name, job.status, why)
 
-    def _act(self, action: object) -> None:
+    def _act(self, action: Action) -> None:
+        named = self._controller.roster.called(action.job)
         if isinstance(action, Start | Resume):
             verb = "starts" if isinstance(action, Start) else "goes on"
-            awaits = f", after {', '.join(map(str, action.awaits))}" if action.awaits else ""
-            log.info("job %d %s on %s%s", action.job, verb, self._on(action.allocation), awaits)
+            awaits = (
+                f", after {self._controller.roster.called(*action.awaits)}" if action.awaits else ""
+            )
+            log.info("job %s %s on %s%s", named, verb, self._on(action.allocation), awaits)
         elif isinstance(action, Change):
-            log.info("job %d now has %s", action.job, self._on(action.allocation))
+            log.info("job %s now has %s", named, self._on(action.allocation))
         elif isinstance(action, Stop | Suspend):
             verb = "is stopped" if isinstance(action, Stop) else "is suspended"
-            log.info("job %d %s%s", action.job, verb, _because(action.cause))
+            log.info("job %s %s%s", named, verb, _because(action.cause))
         elif isinstance(action, Reject):
-            log.info("job %d rejected%s", action.job, _because(action.cause))
+            log.info("job %s rejected%s", named, _because(action.cause))
 
     def _on(self, allocation: Allocation) -> str:
         nodes = self._controller.scheduler.cluster.nodes

@@ -36,7 +36,18 @@ def tenants(controller: Controller, written: kinds.Tenants | None) -> Tenants:
         tuple(jobs.tenant(estate, contracts.get(estate.name)) for estate in found.estates),
         loans,
         patches,
+        controller.roster.labels(_named(loans, patches)),
     )
+
+
+def _named(loans: Iterable[Loan], patches: Iterable[Patch]) -> Iterator[int]:
+    """The jobs that somebody reads about."""
+    for patch in patches:
+        yield from patch.jobs
+    for loan in loans:
+        yield loan.job
+        if loan.wanted_by is not None:
+            yield loan.wanted_by
 
 
 class Jobs:

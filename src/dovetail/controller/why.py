@@ -19,7 +19,7 @@ from dovetail.core.books import RECLAIMED
 from dovetail.core.scheduler import Scheduler
 from dovetail.model.cluster import Cluster
 from dovetail.model.job import Job, Status
-from dovetail.model.live import Description, said_cores
+from dovetail.model.live import Description, called, said_cores
 from dovetail.model.plan import Resume, Start, Stop
 from dovetail.model.request import WHOLE
 from dovetail.model.why import Blame, Why
@@ -85,7 +85,7 @@ def _blame(controller: Controller, blockers: tuple[int, ...], cause: str) -> tup
     """Shares by what those in front hold or want of what is missing."""
     known = controller.scheduler.jobs
     jobs = [known[each] for each in blockers if each in known]
-    seen = {each.id: each.label for each in reading.described(controller, blockers)}
+    labels = controller.roster.labels(blockers)
     weights = [_weight(job, cause, controller.scheduler.cluster) for job in jobs]
     total = sum(weights)
     return tuple(
@@ -96,7 +96,7 @@ def _blame(controller: Controller, blockers: tuple[int, ...], cause: str) -> tup
             str(job.status),
             _gpus(job),
             weight / total,
-            seen[job.id],
+            called(labels, job.id),
         )
         for job, weight in zip(jobs, weights, strict=True)
     )
@@ -150,7 +150,8 @@ def _stopped(controller: Controller, seen: Description) -> str:
         cause = _reclaimed(controller, favoured)
     elif favoured and cause.startswith(DISPLACED):
         cause = f"{cause.removeprefix(DISPLACED)}, {_before(controller, favoured, seen.priority)}"
-    room = f" to make room for job {', '.join(map(str, favoured[:5]))}" if favoured else ""
+    named = f"job{'s' * (len(favoured) > 1)} {controller.roster.called(*favoured[:5])}"
+    room = f" to make room for {named}" if favoured else ""
     lost = "" if seen.resumable else "; it cannot resume, so that work is lost"
     return f"it was stopped{room}{f' ({cause})' if cause else ''}{lost}"
 

@@ -130,7 +130,7 @@ class Wishes:
         for live in found:
             job = self.scheduler.jobs.get(live.id)
             if job is not None and job.status is not Status.WAITING:
-                raise UserError(f"job {live.id} is {job.status}: only a waiting job can be held")
+                raise UserError(f"job {live.label} is {job.status}: only a waiting job can be held")
         for live in found:
             live.held = True
             self._recall(live)
@@ -153,7 +153,7 @@ class Wishes:
         rows = {number: self._row(number) for number in command.jobs if number not in self.roster}
         for live in (self.roster[number] for number in command.jobs if number in self.roster):
             if live.run is None:
-                raise UserError(f"job {live.id} does not run: it is {live.state} already")
+                raise UserError(f"job {live.label} does not run: it is {live.state} already")
         return tuple(
             self._again(rows[number]) if number in rows else self._stop(self.roster[number])
             for number in command.jobs

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dovetail.core.accounts import Accounts
+from dovetail.core.naming import names_of
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Cluster
 from dovetail.model.job import Job
@@ -24,10 +25,10 @@ def explain(books: Accounts, job: Job) -> Reason:
         mine, verb = _devices(job.allocation, books.cluster)
         if 0 < lent < job.allocation.gpus:
             mine, verb = f"{lent} of its {job.allocation.gpus} GPUs", "is" if lent == 1 else "are"
-        named = " and ".join(f"job {other} ({books.jobs[other].spec.name})" for other in borrowed)
+        named = names_of(books.jobs, borrowed)
         text = f"{mine} {verb} lent to {named}, which must leave first"
         return Reason("lent", text, others, f"the stop of {named}")
-    names = " and ".join(books.jobs[other].spec.name for other in others)
+    names = names_of(books.jobs, others)
     text = f"it has its GPUs as soon as {names} ha{'ve' if len(others) > 1 else 's'} left them"
     return Reason("releasing", text, others, f"the stop of {names}")
 

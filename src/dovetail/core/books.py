@@ -91,6 +91,8 @@ class Books(Accounts):
         else:
             job.home = home
             self._introduce(job)
+            # Who stopped it was another domain: this one may have been asked, or not at all.
+            self._again[home] = None
 
     def _introduce(self, job: Job) -> None:
         """Tell a planner of a waiting job that another one planned until now."""
@@ -159,6 +161,9 @@ class Books(Accounts):
                     done.append(started)
             elif type(action) is Change and action.job not in lifted:
                 done.append(self._resize(domain, action))
+            elif type(action) is Resume and self.jobs[action.job].status is not SUSPENDED:
+                # What it kept went to who is owed it, for another start of this plan: it waits.
+                continue
             elif isinstance(action, (Resume, Change)):
                 done.append(self._take(domain, action, lifted.get(action.job)))
             else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache, lru_cache, partial
@@ -80,6 +80,9 @@ def _reader(kind: Any) -> Callable[[Any], Any] | None:
     if origin is tuple:
         each = _reader(members[0])
         return tuple if each is None else (lambda plain: tuple(map(each, plain)))
+    if origin is Mapping and members[0] is int:
+        # JSON makes text of every key.
+        return lambda plain: {int(key): value for key, value in plain.items()}
     if isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "_fields")):
         return partial(_read_fields, kind)
     return kind if isinstance(kind, type) and issubclass(kind, Enum) else None

@@ -124,7 +124,11 @@ class Draft:
 
     def find(self, choices: Sequence[Option]) -> Allocation | None:
         """A place for the first option that fits, or None. Changes nothing."""
+        idle = self.cluster.idle
         for option in choices:
+            if option.whole_gpus > idle:
+                # More may be free than a view lets anybody have.
+                continue
             if option.plain:
                 parts = self.placement.place(self.cluster, option.asks[0])
             else:

@@ -15,7 +15,7 @@ from dovetail.core.books import WAITING
 from dovetail.core.noting import Noting
 from dovetail.core.protocols import Planner
 from dovetail.model.event import Event
-from dovetail.model.plan import EMPTY, Action, Asked, Change, Plan, Reason, Resume, Start
+from dovetail.model.plan import EMPTY, Action, Asked, Change, Plan, Reason, Resume, Start, Suspend
 
 AGAIN = 4
 """How often, on average, domains are asked once more in one step because others touched them."""
@@ -74,7 +74,10 @@ class Scheduler(Noting):
         """Carry out what one of several domains wants; stops of others that this takes go first."""
         done = list(self._carry_out(domain, wanted)) if wanted else []
         if self._evicted:
-            done, self._evicted = self._evicted + done, []
+            gone = {each.job for each in self._evicted}
+            # Who was suspended and had to give up what it kept was only stopped.
+            kept = [a for a in done if not (type(a) is Suspend and a.job in gone)]
+            done, self._evicted = self._evicted + kept, []
         if planner.waiting:
             self.tenancy.view(domain)
             planner.settled()

@@ -173,7 +173,8 @@ class Executor(Protocol):
     def adopt(self, launch: Launch) -> bool:
         """After a restart of the controller: is this attempt known here, running or ended?
 
-        If so its reports come as if the controller had been there all the time.
+        If so its reports come as if the controller had been there all the time. Whatever is neither
+        adopted nor started before `reports` is first called was given up.
         """
 
     def describe(self) -> str:

@@ -6,7 +6,16 @@ in seconds since 1970; CPU is in thousandths of a core, memory in MiB.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Labels = Mapping[int, str]
+"""Members of arrays by number, as lists have them: `12.3`. Who is not in it is called by number."""
+
+
+def called(labels: Labels, *jobs: int) -> str:
+    """Jobs as lists have them: `7, 12.3`."""
+    return ", ".join(labels.get(job, str(job)) for job in jobs)
 
 
 @dataclass(frozen=True)
@@ -134,6 +143,8 @@ class Detail:
     environment: tuple[tuple[str, str], ...] = ()
     #: names of the variables that are never shown
     hidden: tuple[str, ...] = ()
+    #: of the jobs in its way and those it runs after
+    labels: Labels = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -154,6 +165,8 @@ class Machine:
     #: devices that somebody outside uses
     foreign: tuple[int, ...] = ()
     virtual: bool = False
+    #: of its jobs
+    labels: Labels = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -207,6 +220,8 @@ class Told:
 
     jobs: tuple[int, ...]
     new: tuple[int, ...] = ()
+    #: of both
+    labels: Labels = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,14 @@ class Request:
     def __hash__(self) -> int:
         return self._hash
 
+    @property
+    def least(self) -> int:
+        """Thousandths of devices that it can live with."""
+        return min(
+            sum(group.least * group.each.gpus * group.each.share for group in each.groups)
+            for each in self.alternatives
+        )
+
     def full(self, gpus: int) -> int:
         """Devices at full width of the alternative under which a job has so many."""
         for alternative in self.alternatives:

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from dovetail.model.live import Labels
 
 
 @dataclass(frozen=True)
@@ -71,3 +73,5 @@ class Review:
     users: tuple[Waits, ...] = ()
     sizes: tuple[Waits, ...] = ()
     longest: tuple[Waited, ...] = ()
+    #: of the jobs that waited longest
+    labels: Labels = field(default_factory=dict)

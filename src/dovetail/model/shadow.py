@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from dovetail.model.live import Labels
 
 
 @dataclass(frozen=True)
@@ -64,3 +66,5 @@ class ShadowReport:
     #: questions that the candidate could not answer, and the last reason
     failures: int = 0
     failure: str = ""
+    #: of the jobs in the differences
+    labels: Labels = field(default_factory=dict)

@@ -7,8 +7,10 @@ are wall time in seconds since 1970.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from dovetail.model.live import Labels
 
 
 class Use(StrEnum):
@@ -136,6 +138,8 @@ class Tenants:
     tenants: tuple[Tenant, ...] = ()
     loans: tuple[Loan, ...] = ()
     patches: tuple[Patch, ...] = ()
+    #: of the jobs in both
+    labels: Labels = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -177,6 +181,8 @@ class Change:
     running: int = 0
     #: it was made; else this is what it would do
     applied: bool = False
+    #: of the jobs
+    labels: Labels = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

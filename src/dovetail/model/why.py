@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from dovetail.model.live import Labels
 
 
 @dataclass(frozen=True)
@@ -56,3 +58,5 @@ class Why:
     loan: str = ""
     #: why it has the CPU and memory it has; empty: it has none
     grant: str = ""
+    #: of the jobs that would be stopped for it
+    labels: Labels = field(default_factory=dict)

@@ -17,6 +17,7 @@ from typing import Any
 from dovetail.core.claims import Claim, Curve, Curves, Piece, Point, Seating
 from dovetail.core.draft import Draft, Grant, Option, options
 from dovetail.core.lanes import Lane
+from dovetail.core.naming import names_of
 from dovetail.core.protocols import JointAllocator
 from dovetail.model.allocation import Part
 from dovetail.model.job import Job
@@ -31,7 +32,6 @@ from dovetail.planners.reasons import (
     describe,
     found,
     missing_amounts,
-    names_of,
     next_to_end,
     not_ours,
     short_of_amounts,
@@ -314,7 +314,7 @@ class Arranged:
 
     def _to_end(self, job: Job, reason: Reason, ends: list[Job]) -> Reason:
         blockers = tuple(each.id for each in ends)
-        unblock = f"the end of {names_of(self.inner, blockers)}"
+        unblock = f"the end of {names_of(self.inner.view.jobs, blockers)}"
         reason = reason._replace(blockers=blockers, unblock=unblock)
         return reason if among_many() else after(self.inner, reason, self._ahead(job, ends))
 

@@ -13,12 +13,13 @@ from typing import Any
 
 from dovetail.core.draft import Option
 from dovetail.core.lanes import Lane
+from dovetail.core.naming import names_of
 from dovetail.core.view import Amounts
 from dovetail.model.job import Job, JobSpec
 from dovetail.model.plan import Action, Reason
 from dovetail.model.quota import GROUP, Limit
 from dovetail.model.request import Request
-from dovetail.planners.reasons import describe, names_of, next_to_end
+from dovetail.planners.reasons import describe, next_to_end
 from dovetail.planners.terms import amounts_of, held_by
 from dovetail.planners.walk import Walk
 
@@ -155,7 +156,9 @@ class Limited(Walk):
             f"and {_words(Limit(*used), limit)} are in use"
         )
         blockers = self._to_end(name, limit, asked)
-        unblock = f"the end of {names_of(self, blockers)}" if blockers else "a larger quota"
+        unblock = (
+            f"the end of {names_of(self.view.jobs, blockers)}" if blockers else "a larger quota"
+        )
         short = super().explain(job, now)
         if short.cause in SHORT:
             # Two things are missing: without the quota it would wait as well.

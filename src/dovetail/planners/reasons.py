@@ -5,7 +5,6 @@ Answers on demand from the planner's own index; never part of a decision.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dovetail.core.draft import Draft, Option
 from dovetail.core.lanes import Lane
+from dovetail.core.naming import names_of
 from dovetail.model.cluster import Cluster
 from dovetail.model.errors import OverCommitted
 from dovetail.model.job import Job
@@ -145,7 +145,7 @@ def after(walk: Walk, short: Reason, ahead: list[int]) -> Reason:
     """The same with those who come before it."""
     if not ahead:
         return short
-    waits = f"once {names_of(walk, ahead)} ha{'ve' if len(ahead) > 1 else 's'} had a turn"
+    waits = f"once {names_of(walk.view.jobs, ahead)} ha{'ve' if len(ahead) > 1 else 's'} had a turn"
     blockers = (*short.blockers, *ahead[:MOST_AHEAD])
     return short._replace(blockers=blockers, unblock=f"{short.unblock}, {waits}")
 
@@ -159,7 +159,7 @@ def _short_of(walk: Walk, lane: Lane, request: Request) -> Reason | None:
     ends = _until_it_fits(walk, lane, next_to_end(walk))
     if ends is None:
         return not_ours(walk, lane.options, asked, lane.refusal)
-    unblock = f"the end of {names_of(walk, ends)}{_or_opened(walk, lane)}"
+    unblock = f"the end of {names_of(walk.view.jobs, ends)}{_or_opened(walk, lane)}"
     idle, of = _in_reach(cluster, lane)
     if lane.size > idle:
         verb = "is" if idle == 1 else "are"
@@ -320,7 +320,7 @@ def by_rank(walk: Walk, job: Job, short: Reason) -> Reason:
     if short.cause not in ("devices", "fragmentation") or not first or len(first) < len(holders):
         return short
     verb = "come" if len(first) > 1 else "comes"
-    text = f"{short.text}: {names_of(walk, first)} {verb} first in the order"
+    text = f"{short.text}: {names_of(walk.view.jobs, first)} {verb} first in the order"
     return short._replace(cause="rank", text=text)
 
 
@@ -333,16 +333,6 @@ def _by_end(walk: Walk) -> list[Job]:
     now = walk.view.now
     left = [(job.time_left(now), job.id, job) for job in walk.view.running.values()]
     return [job for _, _, job in sorted(left)]
-
-
-def names_of(walk: Walk, jobs: Sequence[int]) -> str:
-    """Jobs by name: `a`, `a (×2) and b`, `a, b and 3 more`."""
-    called = Counter(walk.view.jobs[number].spec.name for number in jobs)
-    names = [f"{name} (×{many})" if many > 1 else name for name, many in called.items()]
-    if len(names) > 3:
-        more = len(jobs) - sum(list(called.values())[:2])
-        return f"{', '.join(names[:2])} and {more} more"
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def missing_amounts(draft: Draft, choices: Sequence[Option]) -> tuple[int, int] | None:

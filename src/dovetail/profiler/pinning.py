@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 
 import psutil
 
@@ -76,9 +77,11 @@ def _start(
                 env=environment,
                 start_new_session=True,
             )
-        except FileNotFoundError:
-            raise UserError(f"{command[0]}: there is no such command") from None
         except OSError as error:
+            # Folders of the path that may not be looked into have nothing.
+            there = "/" in command[0] or which(command[0], os.F_OK, environment.get("PATH"))
+            if isinstance(error, FileNotFoundError) or not there:
+                raise UserError(f"{command[0]}: there is no such command") from None
             raise UserError(f"{command[0]}: cannot be run ({error.strerror})") from None
         finally:
             os.sched_setaffinity(0, before)

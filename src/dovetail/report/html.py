@@ -82,6 +82,7 @@ def _figures_in_tables(groups: Groups) -> str:
         )
         + _comparison("Use and fairness", note, groups, measures.USE)
         + _outcomes(groups)
+        + _excess(groups)
         + "</section>"
     )
 
@@ -127,6 +128,22 @@ def _outcomes(groups: Groups) -> str:
     )
 
 
+def _excess(groups: Groups) -> str:
+    """What sharing cost each tenant, where that was computed."""
+    excess = measures.excess_waits(groups)
+    if not excess:
+        return ""
+    head = "".join(f'<th scope="col">{breakable(label)}</th>' for label in ("tenant", *groups))
+    rows = [
+        row(words.tenant(name), [f"<td>{words.beyond(each)}</td>" for each in waits])
+        for name, waits in excess.items()
+    ]
+    return table("Mean wait beyond that in a private cluster", BEYOND, head, rows)
+
+
+BEYOND = (
+    "Of a private cluster of what the tenant owns, under the same policy. A minus: sharing helped."
+)
 DEADLINES = ("jobs", "met", "missed", "rejected", "undecided")
 
 

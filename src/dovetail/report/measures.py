@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from dovetail.metrics.intervals import Interval, interval
@@ -128,8 +129,8 @@ def _same(one: float, other: float) -> bool:
     return abs(one - other) <= 1e-9 * max(abs(one), abs(other))
 
 
-def largest_tenants(groups: Groups, most: int) -> list[str]:
-    """The tenants with the most jobs, largest first; equal ones by name."""
+def largest_tenants(groups: Groups, most: int | None = None) -> list[str]:
+    """The tenants with the most jobs, largest first; equal ones by name. None: all of them."""
     jobs: dict[str, int] = {}
     for result in (results[0] for results in groups.values()):
         for name, figures in result["tenants"].items():
@@ -140,6 +141,20 @@ def largest_tenants(groups: Groups, most: int) -> list[str]:
 def tenant_values(groups: Groups, tenant: str, key: str) -> list[list[float | None]]:
     """A tenant's figure by label and seed; None where it had no finished job."""
     return [[r["tenants"].get(tenant, {}).get(key) for r in rs] for rs in groups.values()]
+
+
+def excess_waits(groups: Groups) -> dict[str, list[float | None]]:
+    """By tenant and label: how much longer it waited than in a private cluster, where compared."""
+    found = {
+        name: [_mean(row) for row in tenant_values(groups, name, "excess_wait")]
+        for name in largest_tenants(groups)
+    }
+    return {name: row for name, row in found.items() if any(each is not None for each in row)}
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
 
 
 def cautions(groups: Groups) -> list[str]:

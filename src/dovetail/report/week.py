@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from html import escape
 from statistics import fmean
 
-from dovetail.model.review import Review, Spent, Waited, Waits
+from dovetail.model.live import called
+from dovetail.model.review import Review, Spent, Waits
 from dovetail.report import words
 from dovetail.report.axes import axis, figure
 from dovetail.report.drawing import Figure, Plot
@@ -33,7 +34,7 @@ def html_week(told: Review) -> str:
         + section(
             "Waits", _waits("By user", told.users[:MOST_USERS]) + _waits("By size", told.sizes)
         )
-        + section("Top asks", _longest(told.longest)),
+        + section("Top asks", _longest(told)),
         LIMITS,
         shown,
     )
@@ -150,19 +151,19 @@ def _waits(title: str, groups: Sequence[Waits]) -> str:
     return table(title, "Waits of the jobs that first started in this time.", head, rows)
 
 
-def _longest(jobs: Sequence[Waited]) -> str:
-    if not jobs:
+def _longest(told: Review) -> str:
+    if not told.longest:
         return '<p class="lead">Nobody waited.</p>'
     names = ("job", "user", "GPUs", "waited")
     head = "".join(f'<th scope="col">{name}</th>' for name in names)
     head += '<th scope="col" class="words">why</th>'
     rows = []
-    for each in jobs:
+    for each in told.longest:
         still = " so far" if each.still else ""
         cells = (each.user, f"{each.gpus:g}", words.duration(each.wait) + still, each.why)
         made = [f"<td>{escape(cell)}</td>" for cell in cells[:-1]]
         made.append(f'<td class="words">{escape(cells[-1])}</td>')
-        rows.append(row(f"{each.job} {each.name}", made))
+        rows.append(row(f"{called(told.labels, each.job)} {each.name}", made))
     return table("What waited longest", "", head, rows)
 
 

@@ -48,6 +48,17 @@ def later(seconds: float) -> str:
     return f"{duration(abs(seconds))} {'later' if seconds > 0 else 'sooner'}"
 
 
+NOTICED = 0.05
+"""Seconds below which nobody waited any longer or shorter."""
+
+
+def beyond(seconds: float | None) -> str:
+    """A wait against another one: "+2 h", "−10 min"."""
+    if seconds is None or abs(seconds) < NOTICED:
+        return NOTHING if seconds is None else "0 s"
+    return ("−" if seconds < 0 else "+") + duration(abs(seconds))
+
+
 def count(number: float | None) -> str:
     """A number of things, with thousands separators; means of counts keep one digit."""
     if number is None:
@@ -89,6 +100,7 @@ COSTS: dict[str, Callable[[Any], str]] = {
     ),
     "first_start": lambda s: f"{duration(s)} for a first start" if s else "first starts are free",
     "resume": lambda s: f"{duration(s)} to resume a suspended job" if s else "resuming is free",
+    "checkpoint_every": lambda s: f"a checkpoint every {duration(s)}",
     "span_penalty": lambda p: (
         f"{percent(p)} more time on more nodes than needed"
         if p

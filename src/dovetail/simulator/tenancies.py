@@ -8,6 +8,7 @@ gives them numbers of GPUs. All three take what tenants own from one file.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol
 
 from dovetail.core.protocols import Tenancy
@@ -17,7 +18,7 @@ from dovetail.model.job import JobSpec
 from dovetail.model.node import Node
 from dovetail.tenancy.cells.clusters import VirtualClusters
 from dovetail.tenancy.cells.config import layout_for
-from dovetail.tenancy.contracts import read_contracts
+from dovetail.tenancy.contracts import read_contracts, rows_in
 from dovetail.tenancy.kinds import PRIVATE, Tenants, chosen, tenancy_of
 from dovetail.tenancy.partitions import Partitions, dealt
 
@@ -106,21 +107,15 @@ def _sizes(path: str) -> dict[str, int]:
     """Node counts per partition: two columns with a header, name and number."""
     sizes: dict[str, int] = {}
     try:
-        with open(path) as file:
-            lines = file.read().splitlines()
+        text = Path(path).read_text()
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not a text file") from None
-    for number, line in enumerate(lines[1:], 2):
-        name, _, count = line.partition(",")
-        if not line.strip():
-            continue
-        if not count.strip().isdigit() or int(count) < 1:
-            raise UserError(f"{path}:{number}: {line!r} is not NAME,NODES")
-        if name.strip() in sizes:
-            raise UserError(f"{path}:{number}: partition {name.strip()!r} is listed twice")
-        sizes[name.strip()] = int(count)
+    for name, nodes, where in rows_in(text, path):
+        if name in sizes:
+            raise UserError(f"{where}partition {name!r} is listed twice")
+        sizes[name] = nodes
     if not sizes:
         raise UserError(f"{path}: lists no partitions (a header, then NAME,NODES lines)")
     return sizes

@@ -26,6 +26,8 @@ LENT = "lent"
 """What the domain is called in which jobs run on what owners leave idle."""
 KEYS = ("type", "nodes", "racks", "gpus", "pinned")
 PEOPLE = ("users", "groups")
+ROW = re.compile(r"\s*(?P<name>[^,]*[^,\s])\s*,\s*(?P<nodes>\d{1,6})\s*")
+"""NAME,NODES; nobody has more nodes than six digits can say."""
 
 
 @dataclass(frozen=True)
@@ -88,16 +90,21 @@ def contracts_in(text: str, path: str) -> tuple[Contract, ...]:
 
 def _listed(path: str, text: str) -> list[Contract]:
     found = []
+    for name, nodes, where in rows_in(text, path):
+        own = (Holding(nodes=nodes, places=dict.fromkeys(KEYS, where)),)
+        found.append(Contract(name, own, where=where))
+    return found
+
+
+def rows_in(text: str, path: str) -> Iterator[tuple[str, int, str]]:
+    """The lines NAME,NODES below a header, each with where it stands; `path` is for errors."""
     for number, line in enumerate(text.splitlines()[1:], 2):
-        name, _, count = line.partition(",")
         if not line.strip():
             continue
-        if not count.strip().isdigit() or int(count) < 1:
+        row = ROW.fullmatch(line)
+        if row is None or not int(row["nodes"]):
             raise UserError(f"{path}:{number}: {line!r} is not NAME,NODES")
-        where = f"{path}:{number}: "
-        own = (Holding(nodes=int(count), places={"nodes": where}),)
-        found.append(Contract(name.strip(), own, where=where))
-    return found
+        yield row["name"], int(row["nodes"]), f"{path}:{number}: "
 
 
 @dataclass(frozen=True)
@@ -121,6 +128,8 @@ def _tables(path: str, text: str) -> list[Contract]:
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         raise UserError(f"{path}{f':{line[1]}' if line else ''}: not TOML: {error}") from None
+    except RecursionError:
+        raise UserError(f"{path}: lists are in too many others") from None
     tables = data.get("tenants", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise UserError(f"{path}: tenants must be [[tenants]] tables")

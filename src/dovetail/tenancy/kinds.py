@@ -71,5 +71,6 @@ def tenancy_of(tenants: Tenants | None, cluster: Cluster) -> Tenancy:
         raise UserError("private clusters are for simulations: here tenants share the machines")
     layout = layout_for(cluster, tenants.contracts)
     if tenants.kind == SHARES:
-        return Shares(cluster, owned_gpus(layout))
+        lines = {contract.name: contract.where for contract in tenants.contracts}
+        return Shares(cluster, owned_gpus(layout), lines)
     return VirtualClusters(cluster, layout)

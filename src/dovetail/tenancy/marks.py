@@ -40,10 +40,11 @@ def marks_of(text: str, name: str) -> list[Marks]:
     found: list[Marks] = []
     inside = False
     for number, line in enumerate(text.splitlines(), 1):
-        if HEADER.match(line) and not line.startswith((" ", "\t")):
-            inside = header.match(line) is not None
-            if inside:
-                found.append(Marks(number))
+        if header.match(line):
+            inside = True
+            found.append(Marks(number))
+        elif HEADER.match(line) and not line.startswith((" ", "\t")):
+            inside = False
         elif inside:
             _note(found[-1], number, QUIET.sub("", line))
     return found

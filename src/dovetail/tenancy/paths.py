@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
+
+from dovetail.core.registry import nearest
 
 
 def listed(path: str, names: Container[str]) -> str:
@@ -10,3 +12,9 @@ def listed(path: str, names: Container[str]) -> str:
     while path and path not in names:
         path = path.rpartition("/")[0]
     return path
+
+
+def unlisted(path: str, names: Sequence[str]) -> str:
+    """Why nothing of a path is among the names, for who named it or did not."""
+    said = f"no tenant is called {path!r}" if path else "it counts for no tenant"
+    return f"{said}{nearest(path, list(names))}"

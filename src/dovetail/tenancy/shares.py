@@ -16,7 +16,6 @@ from typing import Any
 
 from dovetail.core.holding import occupy
 from dovetail.core.protocols import Bound, Held, Seat
-from dovetail.core.registry import nearest
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Cluster
 from dovetail.model.errors import OverCommitted, UserError
@@ -25,13 +24,15 @@ from dovetail.model.plan import Reason
 from dovetail.model.tenants import Overview
 from dovetail.tenancy.contracts import LENT
 from dovetail.tenancy.limited import Limited
-from dovetail.tenancy.paths import listed
+from dovetail.tenancy.paths import listed, unlisted
 from dovetail.tenancy.reclaiming import first_to_go, is_free, leaving, spared
-from dovetail.tenancy.standing import Number, Taken, beyond, overview, worded
+from dovetail.tenancy.standing import Number, Taken, beyond, never, overview, worded
 from dovetail.tenancy.taking_over import first_in
 
 HALF_LIFE = 7 * 86400.0
 """Seconds after which past use counts half."""
+NO_LINES: Mapping[str, str] = {}
+"""Where tenants are listed, for errors, if they are in no file."""
 
 
 class Shares:
@@ -40,12 +41,14 @@ class Shares:
     whole = False
     lends = False
 
-    def __init__(self, cluster: Cluster, gpus: Mapping[str, int]) -> None:
+    def __init__(
+        self, cluster: Cluster, gpus: Mapping[str, int], lines: Mapping[str, str] = NO_LINES
+    ) -> None:
         self.domains: Sequence[str] = (*gpus, LENT)
         self.touched: set[int] = set()
         self._index = {name: index for index, name in enumerate(gpus)}
         self._lent = len(self._index)
-        self._check(cluster, gpus)
+        self._check(cluster, gpus, lines)
         #: thousandths of GPUs: owned, in use within that, borrowed, and use over time
         self._own = [*(1000 * number for number in gpus.values()), 0]
         self._used = [0] * len(self._own)
@@ -69,15 +72,21 @@ class Shares:
         self._evicted: set[int] = set()
         #: domains that wanted to reclaim more than is theirs, with what was left to them then
         self._modest: dict[int, int] = {}
+        #: domains that wanted to borrow for who cannot resume and can do with less, likewise
+        self._within: dict[int, int] = {}
         self._show()
 
-    def _check(self, cluster: Cluster, gpus: Mapping[str, int]) -> None:
+    def _check(self, cluster: Cluster, gpus: Mapping[str, int], lines: Mapping[str, str]) -> None:
         """Tenants that are in no group own no more than there is."""
-        top = [name for name in gpus if len(self._groups(name)) == 1]
-        total = sum(gpus[name] for name in top)
-        if total > cluster.gpus:
-            listed = " + ".join(f"{name} {gpus[name]}" for name in top)
-            raise UserError(f"tenants own {total} GPUs ({listed}); the cluster has {cluster.gpus}")
+        left, before = cluster.gpus, list[str]()
+        for name in (name for name in gpus if len(self._groups(name)) == 1):
+            if gpus[name] > left:
+                asked = f"{gpus[name]} GPU{'' if gpus[name] == 1 else 's'}"
+                rest = f"{left} {'is' if left == 1 else 'are'} left"
+                after = f" after {', '.join(before)}" if before else ""
+                raise UserError(f"{lines.get(name, '')}{name} asks for {asked}; {rest}{after}")
+            left -= gpus[name]
+            before.append(f"{name} ({gpus[name]})")
 
     def _groups(self, name: str) -> list[int]:
         words = name.split("/")
@@ -86,15 +95,24 @@ class Shares:
 
     def domain(self, spec: JobSpec) -> int | str:
         """The tenant's own, by the longest path that is listed."""
+        home = self._home(spec)
+        if isinstance(home, str) or spec.resumable:
+            return home
+        asked, own = spec.request.least, min(self._own[each] for each in self._counts_for[home])
+        return home if asked <= own else never(self.domains[home], asked, own)
+
+    def _home(self, spec: JobSpec) -> int | str:
+        """Where it counts if it runs already, within its tenant's number or not."""
         if path := listed(spec.tenant, self._index):
             return self._index[path]
-        return f"no tenant is called {spec.tenant!r}{nearest(spec.tenant, list(self._index))}"
+        return unlisted(spec.tenant, self.domains[:-1])
 
     def turns(self, domains: list[int], now: float) -> Sequence[int]:
         """Least use over time first, against what is owned: of the groups, then inside them."""
-        if now > self._counted and self._modest:
+        if now > self._counted and (self._modest or self._within):
             # What a tenant wanted too much of may be gone from its queue.
             self._modest.clear()
+            self._within.clear()
             self._show()
         self._count(now)
         return sorted(domains, key=lambda domain: (self._ratios(domain), domain))
@@ -135,7 +153,7 @@ class Shares:
         """Views speak of the same nodes; those who borrowed what is needed must go."""
         borrowed = allocation.milli_gpus > self.left(domain)
         if borrowed and not spec.resumable:
-            return "it cannot be stopped and come back, so it may not borrow"
+            return self._keep_within(domain, spec)
         victims: Sequence[int] = ()
         if not is_free(self._all, allocation):
             reclaimed = self._reclaim(domain, allocation)
@@ -197,7 +215,7 @@ class Shares:
         """Views speak of the same nodes; some are first to be within their number."""
         seats: dict[int, Seat] = {}
         for spec, physical in sorted(running, key=first_in):
-            home = self.domain(spec)
+            home = self._home(spec)
             domain = self._lent if isinstance(home, str) else home
             borrowed = physical.milli_gpus > self.left(domain)
             self._take(spec.id, Taken(domain, physical, borrowed, spec.resumable))
@@ -211,6 +229,15 @@ class Shares:
         self._show()
         self.touched.add(domain)
         return "it would borrow what others borrowed before"
+
+    def _keep_within(self, domain: int, spec: JobSpec) -> str:
+        """Who cannot resume may not borrow: if it can do with less, ask again with what is left."""
+        left = self.left(domain)
+        if spec.request.least <= left and self._within.get(domain) != left:
+            self._within[domain] = left
+            self._show()
+            self.touched.add(domain)
+        return "it cannot be stopped and come back, so it may not borrow"
 
     def left(self, domain: int) -> int:
         """Thousandths of GPUs that a tenant owns and does not use."""
@@ -261,6 +288,8 @@ class Shares:
         due = self.due(domain)
         if view.idle < due // 1000 and self._modest.get(domain) != due:
             self._show_borrowed(domain, view, due // 1000)
+        if domain in self._within:
+            view.idle = min(view.idle, max(self.left(domain), 0) // 1000)
 
     def _show_borrowed(self, domain: int, view: Limited, wanted: int) -> None:
         """Show what others borrowed as free, in turn, until the tenant's number is there."""
@@ -290,7 +319,9 @@ class Shares:
             return beyond(reason, job) if self._held[job.id].borrowed else reason
         name, asked = self.domains[job.home], job.spec.request.milli_gpus
         others = [n for n, held in self._held.items() if held.domain != job.home]
-        return worded(reason, name, asked, max(self.left(job.home), 0), job.spec.resumable, others)
+        lent = any(number in self._borrowers for number in others)
+        left = max(self.left(job.home), 0)
+        return worded(reason, name, asked, left, job.spec.resumable, others, lent)
 
     def overview(self) -> Overview:
         """All tenants with their numbers, and all GPUs with who is on them."""
@@ -341,6 +372,7 @@ class Shares:
             "counted": self._counted,
             "held": [[job, held.borrowed] for job, held in self._held.items()],
             "modest": [list(each) for each in self._modest.items()],
+            "within": [list(each) for each in self._within.items()],
         }
 
     def dissolve(self) -> None:
@@ -349,7 +381,7 @@ class Shares:
     def restore(self, state: Any, held: Sequence[Held]) -> None:
         """As it was."""
         self._served, self._counted = list(state["served"]), state["counted"]
-        self._modest = dict(state["modest"])
+        self._modest, self._within = dict(state["modest"]), dict(state.get("within", ()))
         known = {each.spec.id: each for each in held}
         for job, borrowed in state["held"]:
             if job in known:

@@ -59,15 +59,27 @@ def overview(cluster: Cluster, numbers: Sequence[Number], held: Mapping[int, Tak
 
 
 def worded(
-    reason: Reason, tenant: str, asked: int, left: int, resumable: bool, others: Sequence[int]
+    reason: Reason,
+    tenant: str,
+    asked: int,
+    left: int,
+    resumable: bool,
+    others: Sequence[int],
+    lent: bool,
 ) -> Reason:
-    """Why a job waits, with what its tenant has left; `others` are jobs of other tenants."""
+    """Why a job waits, with what its tenant has left; `others` are jobs of other tenants.
+
+    `lent`: some of them borrow.
+    """
     own = f"{tenant} has {left / WHOLE:g} GPUs left of its own"
     if reason.cause == "next" and asked > left and not resumable:
         text = f"{own}, and a job that cannot resume may not borrow"
         more = (asked - left) / WHOLE
         unblock = f"{more:g} more GPU{'' if more <= 1 else 's'} of its own"
         return Reason("borrowing", text, (), unblock)
+    if reason.cause == "next" and not lent:
+        text = f"a job of {tenant} comes first that cannot resume, so it may not borrow, and {own}"
+        return Reason("borrowing", text, (), "the start or the end of that job")
     if reason.cause == "next":
         text = f"{own}, and what else it could have was borrowed before"
         return Reason("borrowing", text, (), "more idle GPUs")
@@ -77,6 +89,14 @@ def worded(
     if reason.cause == "devices" and asked > left:
         return reason._replace(text=f"{reason.text}, and {own}")
     return reason
+
+
+def never(tenant: str, asked: int, own: int) -> str:
+    """Why a job that may not borrow can never run."""
+    gpus = f"{asked / WHOLE:g} GPU{'' if asked <= WHOLE else 's'}"
+    return (
+        f"it asks for {gpus} and cannot resume, so it may not borrow; {tenant} owns {own / WHOLE:g}"
+    )
 
 
 def beyond(reason: Reason, job: Job) -> Reason:

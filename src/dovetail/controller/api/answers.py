@@ -59,7 +59,10 @@ async def why(reference: Reference, person: Anyone, service: Served, instead: bo
     if trials is None or not instead:
         return answer
     async with service.looking_ahead:
-        return replace(answer, instead=await asyncio.to_thread(trials.instead, number))
+        found = await asyncio.to_thread(trials.instead, number)
+    stopped = (job for each in found for job in each.stops)
+    labels = service.controller.roster.labels(stopped)
+    return replace(answer, instead=found, labels=labels)
 
 
 @router.get("/jobs/{reference}/when")

@@ -225,7 +225,7 @@ async def requeue(reference: Reference, person: Active, service: Served) -> Told
     coming = sum(job not in roster for job in found)
     _check_room(coming, person, service)
     new = await service.controller.ask(Requeue(tuple(found)))
-    return Told(tuple(found), tuple(new))
+    return Told(tuple(found), tuple(new), roster.labels([*found, *new]))
 
 
 @router.post("/{reference}/{verb}")
@@ -241,8 +241,9 @@ async def touch(
     if not live:
         what = f"job {reference} has" if len(found) == 1 else f"all jobs of {reference} have"
         raise Refused(409, f"{what} ended already")
+    labels = service.controller.roster.labels(live)
     await service.controller.ask(TOUCH[verb](live))
-    return Told(live)
+    return Told(live, labels=labels)
 
 
 TOUCH: dict[str, type[Cancel] | type[Hold] | type[Release]] = {
@@ -272,7 +273,8 @@ def single(reference: str, service: Service) -> int:
 def _check_owner(service: Service, number: int, person: Person) -> None:
     owner = reading.owner_of(service.controller, number)
     if not person.owns(owner):
-        raise Refused(403, f"job {number} belongs to {owner}, and you are {person.name}")
+        named = service.controller.roster.called(number)
+        raise Refused(403, f"job {named} belongs to {owner}, and you are {person.name}")
 
 
 def shown(job: Description, person: Person) -> Description:
@@ -286,9 +288,10 @@ def shown(job: Description, person: Person) -> Description:
 
 def _detail(service: Service, number: int, person: Person) -> Detail:
     job = shown(reading.describe(service.controller, number), person)
+    labels = service.controller.roster.labels((*job.blockers, *job.after))
     if not person.owns(job.owner):
-        return Detail(job)
+        return Detail(job, labels=labels)
     asked = reading.submission_of(service.controller, number)
     runs = reading.runs(service.controller, number)
     environment = tuple(sorted(asked["environment"].items()))
-    return Detail(job, runs, asked["directory"], environment, tuple(asked["hidden"]))
+    return Detail(job, runs, asked["directory"], environment, tuple(asked["hidden"]), labels)

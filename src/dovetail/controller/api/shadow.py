@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from dovetail.controller.api.people import Anyone
 from dovetail.controller.api.refusing import Refused
 from dovetail.controller.api.service import Served
+from dovetail.controller.shadowing import labelled
 from dovetail.model.shadow import ShadowReport
 
 router = APIRouter(tags=["answers"])
@@ -19,4 +20,4 @@ async def shadow(person: Anyone, service: Served) -> ShadowReport:
         raise Refused(
             404, "no policy is in the shadow; start one with: dovetail up --shadow POLICY"
         )
-    return service.shadow.report()
+    return labelled(service.shadow.report(), service.controller.roster)

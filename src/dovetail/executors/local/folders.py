@@ -1,7 +1,7 @@
 """The folder of an attempt, and the files that shim, job and executor meet in.
 
     <data>/attempts/<job>-<number>/    of whoever runs the controller
-        launch.json  state.json  claim  claim-2 ...  log  log.1 ...
+        launch.json  claim  claim-2 ...  begun  state.json  log  log.1 ...
         job/                           of the job's owner, who alone may write here
             progress  checkpoint
     <data>/jobs/<job>/                 of the job's owner: the same for all its attempts
@@ -12,7 +12,6 @@ and replaces must not be up to them. Paths are made of numbers alone.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.executors.local.processes import Identity
+from dovetail.executors.local.shim import YES
 from dovetail.executors.protocol import Attempt
 
 #: others may pass through, to their own folder, but not look around
@@ -103,12 +103,14 @@ class Folder:
         return None
 
     def unbegun(self) -> bool:
-        """Was the command certainly not started? A shim writes down that it will before it does."""
+        """Was the command certainly not started? Its process writes down that it will, before."""
         try:
-            self.state.stat()
-        except OSError as error:
-            return error.errno == errno.ENOENT and self.path.is_dir()
-        return False
+            return (self.path / "begun").read_bytes() != YES
+        except FileNotFoundError:
+            # Shims of older releases say it by their state.
+            return self.path.is_dir() and not self.state.exists()
+        except OSError:
+            return False
 
     def next_claim(self) -> str:
         """What the next shim has to take before it may begin."""

@@ -147,8 +147,9 @@ class Run:
             return
         # The file is replaced as a whole, so its inode changes with what it says.
         mark = (found.st_ino, found.st_mtime_ns)
-        if mark != self._mark:
-            self._state, self._mark = read_state(self._folder.state), mark
+        # What cannot be read, as with too many open files, is read at the next look.
+        if mark != self._mark and (state := read_state(self._folder.state)) is not None:
+            self._state, self._mark = state, mark
 
     @property
     def runs(self) -> bool:
@@ -221,10 +222,10 @@ class Run:
 
     def _verdict(self) -> Ended:
         state = self._state
-        if state is None and self._folder.unbegun():
-            # Whoever ended the shim, it was not the job's doing.
-            return Ended(self.attempt, None, None, UNBEGUN, Fault.ENGINE)
         if state is None or state.phase != "ended":
+            if self._folder.unbegun():
+                # Whoever ended the shim, it was not the job's doing.
+                return Ended(self.attempt, None, None, UNBEGUN, Fault.ENGINE)
             return Ended(self.attempt, None, None, LOST)
         reason = state.reason or self._reason
         if state.code != 0 and self._fences.exceeded(self.key):

@@ -2,8 +2,9 @@
 
 Run as a file of its own, with the standard library only, in a session of its own, so that neither
 the end nor an upgrade of the controller touches it. It reads `launch.json` in the attempt's folder
-and writes `state.json` there. Descendants that lose their parents become its children; the attempt
-is over when the command and all of them are gone. Signals are for the controller to send.
+and writes `begun` and `state.json` there. Descendants that lose their parents become its children;
+the attempt is over when the command and all of them are gone. Signals are for the controller to
+send.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ SUBREAPER, DEATH_SIGNAL = 36, 1
 """Numbers of prctl: inherit orphans; be told when the parent dies."""
 CHUNK, ROUNDS = 65536, 64
 """Bytes read at once, and how often in a row: more than a pipe holds."""
+NO, YES = b"no ", b"yes"
+"""Has the command begun? As many bytes each: a full disk has room for the other word, too."""
 
 
 def main(folder: str, claim: str) -> None:
@@ -37,15 +40,15 @@ def main(folder: str, claim: str) -> None:
         launch: dict[str, Any] = json.load(file)
     _control(SUBREAPER, 1)
     state = State(known)
-    # What cannot be written down is not begun: whoever finds no word of it may begin it again.
-    state.keep(phase="starting")
+    begun = _unbegun()
     awake, alarm = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(alarm, warn_on_full_buffer=False)
     reader, output = os.pipe2(os.O_CLOEXEC)
     os.set_blocking(reader, False)
-    command, complaint = _start(launch, output)
+    command, complaint = _start(launch, output, begun)
     os.close(output)
+    os.close(begun)
     log = Log(launch["log_bytes"], launch["log_files"], launch["owner"])
     if complaint:
         os.waitpid(command, 0)
@@ -82,6 +85,24 @@ def _identity() -> dict[str, Any]:
     return {"pid": os.getpid(), "started": _started(os.getpid()), "boot": boot}
 
 
+def _unbegun() -> int:
+    """Write down that the command has not begun, where its process will say that it does.
+
+    What cannot be written down is not begun: whoever finds no word of it may begin it again.
+    """
+    begun = _private("begun", os.O_WRONLY | os.O_CREAT)
+    os.write(begun, NO)
+    os.fsync(begun)
+    _fsync_folder()
+    return begun
+
+
+def _fsync_folder() -> None:
+    here = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
+    os.fsync(here)
+    os.close(here)
+
+
 class State:
     """What others know of the attempt: a file that is replaced as a whole."""
 
@@ -91,9 +112,9 @@ class State:
     def write(self, **news: Any) -> None:
         """Note what is new, where that is possible: a full disk does not end a job."""
         with contextlib.suppress(OSError):
-            self.keep(**news)
+            self._keep(**news)
 
-    def keep(self, **news: Any) -> None:
+    def _keep(self, **news: Any) -> None:
         """Note what is new, on the disk when this returns."""
         self._known |= news
         self._known[f"{news['phase']}_at"] = datetime.datetime.now(datetime.UTC).isoformat()
@@ -102,9 +123,7 @@ class State:
             file.flush()
             os.fsync(file.fileno())
         os.replace("state.new", "state.json")
-        here = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
-        os.fsync(here)
-        os.close(here)
+        _fsync_folder()
 
 
 class Log:
@@ -160,19 +179,19 @@ class Log:
         self._open()
 
 
-def _start(launch: dict[str, Any], output: int) -> tuple[int, str]:
+def _start(launch: dict[str, Any], output: int, begun: int) -> tuple[int, str]:
     """Fork the command; its number, and why it could not be executed if it could not."""
     heard, said = os.pipe2(os.O_CLOEXEC)
     parent = os.getpid()
     command = os.fork()
     if command == 0:
-        _become(launch, output, said, parent)
+        _become(launch, output, begun, said, parent)
     os.close(said)
     with open(heard, errors="replace") as file:
         return command, file.read()
 
 
-def _become(launch: dict[str, Any], output: int, said: int, parent: int) -> NoReturn:
+def _become(launch: dict[str, Any], output: int, begun: int, said: int, parent: int) -> NoReturn:
     """In the new process: take on everything that was granted, then be the command."""
     words = launch["command"]
     try:
@@ -192,6 +211,8 @@ def _become(launch: dict[str, Any], output: int, said: int, parent: int) -> NoRe
         _enter(launch["directory"])
         for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
+        os.pwrite(begun, YES, 0)
+        os.fdatasync(begun)
         _execute(words, launch["environment"])
     except OSError as error:
         _say(said, f"{error.filename}: {error.strerror}")
@@ -203,11 +224,17 @@ def _become(launch: dict[str, Any], output: int, said: int, parent: int) -> NoRe
 def _execute(words: list[str], environment: dict[str, str]) -> NoReturn:
     try:
         os.execvpe(words[0], words, environment)
-    except FileNotFoundError as error:
-        # Also where the interpreter that a script names is missing.
-        raise OSError(error.errno, "there is no such command", words[0]) from None
     except OSError as error:
-        raise OSError(error.errno, error.strerror, words[0]) from None
+        # Also where the interpreter that a script names is missing.
+        absent = isinstance(error, FileNotFoundError) or not _exists(words[0], environment)
+        why = "there is no such command" if absent else error.strerror
+        raise OSError(error.errno, why, words[0]) from None
+
+
+def _exists(word: str, environment: dict[str, str]) -> bool:
+    """Was there something to execute? Folders that may not be looked into have nothing."""
+    folders = os.get_exec_path(environment)
+    return "/" in word or any(os.path.exists(os.path.join(each, word)) for each in folders)
 
 
 def _redirect(output: int) -> None:

@@ -10,9 +10,11 @@ import json
 import os
 import subprocess
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pwd import getpwuid
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 PATIENCE = 60.0
 """Seconds after which a command will not answer any more."""
@@ -62,18 +64,21 @@ class CommandLine:
         """What a command prints; `given` is its standard input, `owner` who calls it."""
         self.calls[words[0]] += 1
         try:
-            done: subprocess.CompletedProcess[str] = subprocess.run(
-                words,
-                input="" if given is None else given,
-                env=None if environment is None else dict(environment),
-                capture_output=True,
-                text=True,
-                errors="replace",
-                check=False,
-                timeout=self.patience,
-                **_as(owner),
-            )
-        except FileNotFoundError:
+            with _input(given) as source:
+                done: subprocess.CompletedProcess[str] = subprocess.run(
+                    words,
+                    stdin=source,
+                    env=None if environment is None else dict(environment),
+                    capture_output=True,
+                    text=True,
+                    errors="replace",
+                    check=False,
+                    timeout=self.patience,
+                    **_as(owner),
+                )
+        except FileNotFoundError as error:
+            if error.filename is None:
+                raise Trouble(f"there is no place for a script: {error}") from None
             raise Refused(f"there is no command {words[0]} here") from None
         except subprocess.TimeoutExpired:
             raise Trouble(f"{words[0]} did not answer within {self.patience:g} s") from None
@@ -95,6 +100,18 @@ class CommandLine:
             # The exit code is 0 and the list empty even when slurmctld did not answer.
             raise Trouble(f"{words[0]}: {_told(errors)}")
         return found
+
+
+@contextmanager
+def _input(text: str | None) -> Iterator[IO[bytes] | int]:
+    """What a command reads, as a file: should we be killed, half of a script is never submitted."""
+    if text is None:
+        yield subprocess.DEVNULL
+        return
+    with TemporaryFile() as file:
+        file.write(os.fsencode(text))
+        file.seek(0)
+        yield file
 
 
 def _told(errors: Any) -> str:

@@ -23,7 +23,7 @@ from dovetail.executors.slurm.files import number_in
 from dovetail.executors.slurm.options import Options
 from dovetail.executors.slurm.run import Run
 from dovetail.executors.slurm.site import Site, survey
-from dovetail.executors.slurm.worker import Order, Worker
+from dovetail.executors.slurm.worker import Worker
 from dovetail.model.allocation import Allocation
 from dovetail.model.errors import UserError
 from dovetail.model.node import Capabilities, Node
@@ -100,23 +100,23 @@ class Slurm(Executor):
     def start(self, launch: Launch) -> None:
         """Start an attempt; reported as running, or as ended if it could not be started."""
         run = self._run(launch)
-        self._order(lambda: self._worker.begin(launch, run))
+        self._worker.order(lambda: self._worker.begin(launch, run))
 
     def stop(self, attempt: Attempt, grace: float) -> None:
         """Ask it to end, and end it after the grace; reported as ended."""
-        self._order(lambda: self._worker.stop(attempt, grace))
+        self._worker.order(lambda: self._worker.stop(attempt, grace))
 
     def suspend(self, attempt: Attempt) -> None:
         """Pause it; reported as paused. It keeps its GPUs, as its capabilities say."""
-        self._order(lambda: self._worker.suspend(attempt))
+        self._worker.order(lambda: self._worker.suspend(attempt))
 
     def resume(self, attempt: Attempt) -> None:
         """Let it go on; reported as running."""
-        self._order(lambda: self._worker.resume(attempt))
+        self._worker.order(lambda: self._worker.resume(attempt))
 
     def resize(self, attempt: Attempt, allocation: Allocation) -> None:
         """Slurm cannot: it is reported as running on what it has."""
-        self._order(lambda: self._worker.insist(attempt))
+        self._worker.order(lambda: self._worker.insist(attempt))
 
     def adopt(self, launch: Launch) -> bool:
         """After a restart of the controller: is this attempt known here, running or ended?"""
@@ -145,15 +145,14 @@ class Slurm(Executor):
 
     def close(self) -> None:
         """Let go of Slurm; jobs go on."""
-        self._order(None)
+        self._wake()
+        self._worker.order(None)
         self._worker.join(self.commands.patience)
 
-    def _order(self, order: Order | None) -> None:
-        self._wake()
-        self._worker.order(order)
-
     def _wake(self) -> None:
-        """Begin to ask Slurm. Not before: until all are adopted, our own jobs look like others'."""
+        """Begin to ask Slurm. Not before whoever came back has said what runs and what is to start:
+        until then our own jobs look as if they had been given up.
+        """
         if self._worker.ident is None:
             self._worker.start()
 

@@ -8,7 +8,9 @@ forgotten it and the files of the attempt say how it ended.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from enum import Enum
+from pathlib import Path
 from typing import NamedTuple
 
 from dovetail.executors.local.folders import Folder
@@ -25,7 +27,7 @@ from dovetail.executors.protocol import (
     Saved,
 )
 from dovetail.executors.slurm.batch import NOT_SHARED, claim_of, ended_of
-from dovetail.executors.slurm.files import number_in
+from dovetail.executors.slurm.files import number_in, text_in
 from dovetail.executors.slurm.reading import BROKEN, SlurmJob
 
 FORGOTTEN_AFTER = 2
@@ -80,7 +82,8 @@ class Run:
         self.in_doubt = False
         self._progress = Listener(folder.progress)
         self._told_running = False
-        self._withdrawn: str | None = None
+        #: why we took it back, however often the controller was killed since
+        self._withdrawn = text_in(_withdrawn_of(folder))
         self._waiting_since: float | None = None
         self._missed = 0
         self._done: set[Deed] = set()
@@ -133,7 +136,7 @@ class Run:
     def _going_on(self, now: float, patience: float) -> Deed | None:
         if self._waiting_since is not None and now - self._waiting_since > patience:
             assert self.job is not None
-            self._withdrawn = self.job.reason
+            self._withdraw(self.job.reason)
             return Deed.WITHDRAW
         if self.job is None or self.job.waits:
             return None
@@ -142,6 +145,17 @@ class Run:
         if not self._pause_due and self._stands_still:
             return Deed.CONTINUE
         return None
+
+    def _withdraw(self, reason: str | None) -> None:
+        """Note why it is to be taken back, before it is; None: it began after all."""
+        if reason == self._withdrawn:
+            return
+        self._withdrawn = reason
+        with suppress(OSError):
+            if reason is None:
+                _withdrawn_of(self.folder).unlink()
+            else:
+                _withdrawn_of(self.folder).write_text(reason)
 
     def hindered(self, deed: Deed, reason: str) -> Iterator[Report]:
         """Slurm said no, which is told once. It is asked again; but others wait for a pause."""
@@ -194,7 +208,9 @@ class Run:
         if len(leaders) > 1:
             # A submission nobody knew of arrived after all: the script that was first counts.
             first = number_in(claim_of(self.folder))
-            leaders = {first} if first in leaders else {min(leaders)}
+            # One that is over before anybody was first is not it: it saw who is about to be.
+            going_on = {each.leader for each in found if not each.over}
+            leaders = {first} if first in leaders else {min(going_on or leaders)}
         return sorted(each for each in found if each.leader in leaders)
 
     def strays(self, found: Sequence[SlurmJob]) -> set[int]:
@@ -218,7 +234,8 @@ class Run:
         assert self.job is not None
         if self.job.holds:
             # It began after all, whatever was tried to take it back.
-            self._waiting_since = self._withdrawn = None
+            self._waiting_since = None
+            self._withdraw(None)
             self._done.discard(Deed.WITHDRAW)
         elif not self.job.waits:
             self._waiting_since = None
@@ -274,6 +291,10 @@ class Run:
             why = f"Slurm did not start it on its nodes in time ({self._withdrawn})"
             return why, Fault.ENGINE
         return "cancelled in Slurm by somebody else", Fault.OTHERS
+
+
+def _withdrawn_of(folder: Folder) -> Path:
+    return folder.path / "withdrawn"
 
 
 def _as_signal(code: int | None, signal: int | None) -> tuple[int | None, int | None]:

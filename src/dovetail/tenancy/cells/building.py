@@ -60,6 +60,8 @@ def build(layout: Layout) -> Forest:
     for index, spec in enumerate(layout.physical):
         _add_hardware(forest, layout, spec, index)
     for tenant in layout.tenants:
+        for owned in tenant.cells:
+            _check_number(forest, layout, tenant, owned)
         forest.estates[tenant.name] = _estate(forest, tenant)
     return forest
 
@@ -141,6 +143,15 @@ def _estate(forest: Forest, tenant: TenantSpec) -> Estate:
         estate.pinned[name] = listed
         count += 1
     return estate
+
+
+def _check_number(forest: Forest, layout: Layout, tenant: TenantSpec, owned: Owned) -> None:
+    """Before as many cells are made: are there as many?"""
+    chain, level = _find(forest, tenant, owned)
+    there = len(forest.physical[chain.name][level])
+    if not 0 <= owned.number <= there:
+        asked = layout.counted(owned.number, owned.kind)
+        raise UserError(f"{owned.where}{tenant.name} asks for {asked}; there are {there}")
 
 
 def _find(forest: Forest, tenant: TenantSpec, owned: Owned) -> tuple[Chain, int]:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from dovetail.core import releasing
 from dovetail.core.holding import occupy
 from dovetail.core.protocols import Bound, Held, Seat
-from dovetail.core.registry import nearest
 from dovetail.model.allocation import Allocation
 from dovetail.model.cluster import Cluster
 from dovetail.model.errors import OverCommitted
@@ -33,7 +32,7 @@ from dovetail.tenancy.cells.overview import overview
 from dovetail.tenancy.cells.searching import Places, Searching
 from dovetail.tenancy.cells.state import Cells
 from dovetail.tenancy.contracts import LENT
-from dovetail.tenancy.paths import listed
+from dovetail.tenancy.paths import listed, unlisted
 from dovetail.tenancy.taking_over import first_in
 
 GPULESS = "what tenants own are GPUs: a job without any runs on what is lent, so it must resume"
@@ -89,8 +88,7 @@ class VirtualClusters:
         path = listed(spec.tenant, self._index)
         if path and path != LENT:
             return self._index[path]
-        hint = nearest(spec.tenant, list(self.domains[:-1]))
-        return f"no tenant is called {spec.tenant!r}{hint}"
+        return unlisted(spec.tenant, self.domains[:-1])
 
     def turns(self, domains: list[int], now: float) -> Sequence[int]:
         """Owners first, then who lives on what they leave."""
@@ -129,10 +127,12 @@ class VirtualClusters:
         physical = at or self._atlas.physical(allocation, on)
         self._views[domain].take(allocation, closed_too=True)
         fresh = [leaf for leaf in mine if leaf.charged is None]
-        victims = self._make_room([places[leaf] for leaf in fresh], physical)
-        pairs = ((leaf.address, places[leaf]) for leaf in fresh)
-        devices = tuple((mine, leaf.nodes[0], leaf.devices[0]) for mine, leaf in pairs)
-        self.cells.apply(Occupy(self.domains[domain], devices))
+        pairs = [(places[leaf], leaf) for leaf in fresh]
+        devices = tuple((own.address, leaf.nodes[0], leaf.devices[0]) for leaf, own in pairs)
+        # Whoever leaves may be an owner whose cells were bound elsewhere: that changes bindings.
+        with self.cells.promised(pairs):
+            victims = self._make_room([leaf for leaf, _ in pairs], physical)
+            self.cells.apply(Occupy(self.domains[domain], devices))
         self._note(domain, spec.id, allocation, on, physical)
         self.touched |= self._health.look()
         return Bound(physical, tuple(victims))
@@ -151,7 +151,7 @@ class VirtualClusters:
             return self._searching.exactly(mine, at)
         fixed = [held for job in self._fixed if (held := self._held[job]).domain == self._lent]
         spared = {leaf for held in fixed for leaf in held.on}
-        return self._searching.places(mine, wanted, spared)
+        return self._searching.places(mine, wanted, spared | self._searching.stranded())
 
     def _used_by(self, domain: int, virtual: Allocation) -> list[Physical]:
         """Where devices of a view that are in use are in fact."""

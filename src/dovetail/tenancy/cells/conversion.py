@@ -35,9 +35,15 @@ def converted(path: str) -> str:
         raise UserError(f"{path}:{line}: not YAML: {error.problem}") from None
     except yaml.YAMLError as error:
         raise UserError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    except RecursionError:
+        raise UserError(f"{path}: cells are in too many others") from None
     try:
         # Everything is checked by starting with it.
-        forest = Cells(layout_of(config)).forest
+        layout = layout_of(config)
+        forest = Cells(layout).forest
+        for tenant in layout.tenants:
+            if not any(own.number for own in tenant.cells) and not tenant.pinned:
+                raise UserError(f"{tenant.where}{tenant.name} owns nothing; ours own something")
         return "\n".join([*_nodes(forest), *_tenants(forest)])
     except UserError as error:
         # Where a line is known, the file is named already.

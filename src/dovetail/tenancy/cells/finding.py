@@ -16,7 +16,7 @@ from dovetail.tenancy.cells.cell import LOWEST
 from dovetail.tenancy.cells.commands import Wait
 from dovetail.tenancy.cells.groups import Gang, Places, VirtualPlaces
 from dovetail.tenancy.cells.holding import Holding
-from dovetail.tenancy.cells.mapping import Candidates, map_to_hardware
+from dovetail.tenancy.cells.mapping import Candidates, for_gang
 from dovetail.tenancy.cells.packing import Packing
 from dovetail.tenancy.cells.stock import Stock
 
@@ -102,7 +102,7 @@ class Finder:
             return Wait(f"{found}, among the cells of {gang.tenant}")
         leaves = [leaf for size in sorted(found) for member in found[size] for leaf in member]
         demoted = self.holding.make_way(leaves, gang.name)
-        bindings = map_to_hardware(leaves, self.stocks[chain], candidates)
+        bindings = for_gang(leaves, self.stocks[chain], candidates)
         if bindings is None:
             for demotion in reversed(demoted):
                 self.holding.promote(demotion)

@@ -38,15 +38,17 @@ def read_lined(text: str, path: str) -> Any:
 
 def layout_of(config: Any) -> Layout:
     """The layout that a HiveD configuration describes, or what is missing in it."""
-    cluster = _table(_get(config, "physicalCluster", dict), "physicalCluster")
+    cluster = _get(config, "physicalCluster", dict)
+    kinds, owners = _get(cluster, "cellTypes", dict), _get(config, "virtualClusters", dict)
     types = {
-        str(name): _type(str(name), _table(kind, str(name)))
-        for name, kind in _get(cluster, "cellTypes", dict).items()
+        str(name): _type(str(name), _table(kind, str(name), _where(kinds)))
+        for name, kind in kinds.items()
     }
-    physical = tuple(_physical(spec) for spec in _get(cluster, "physicalCells", list))
+    cells = _get(cluster, "physicalCells", list)
+    physical = tuple(_physical(spec, _where(cluster)) for spec in cells)
     tenants = tuple(
-        _tenant(str(name), _table(spec or {}, str(name)))
-        for name, spec in _get(config, "virtualClusters", dict).items()
+        _tenant(str(name), _table({} if spec is None else spec, str(name), _where(owners)))
+        for name, spec in owners.items()
     )
     return Layout(types, physical, tenants)
 
@@ -56,13 +58,14 @@ def _type(name: str, kind: Mapping[str, Any]) -> CellType:
     return CellType(name, child, number, bool(kind.get("isNodeLevel")), _where(kind))
 
 
-def _physical(spec: Any) -> PhysicalSpec:
-    table = _table(spec, "a physical cell")
+def _physical(spec: Any, above: str) -> PhysicalSpec:
+    """One cell; `above` is where that begins which it is in."""
+    table = _table(spec, "a physical cell", above)
     address = table.get("cellAddress")
     return PhysicalSpec(
         str(table.get("cellType", "")),
         "" if address is None else str(address),
-        tuple(_physical(child) for child in table.get("cellChildren") or ()),
+        tuple(_physical(child, _where(table)) for child in _list(table, "cellChildren")),
         str(table.get("pinnedCellId") or ""),
         _where(table),
     )
@@ -75,9 +78,9 @@ def _tenant(name: str, spec: Mapping[str, Any]) -> TenantSpec:
             _get(cell, "cellNumber", int),
             _where(cell),
         )
-        for cell in spec.get("virtualCells") or ()
+        for cell in _tables(spec, "virtualCells")
     )
-    pinned = tuple(_get(cell, "pinnedCellId", str) for cell in spec.get("pinnedCells") or ())
+    pinned = tuple(_get(cell, "pinnedCellId", str) for cell in _tables(spec, "pinnedCells"))
     return TenantSpec(name, cells, pinned, _where(spec))
 
 
@@ -85,10 +88,19 @@ def _where(table: Any) -> str:
     return table.where if isinstance(table, Lined) else ""
 
 
-def _table(value: Any, name: str) -> Mapping[str, Any]:
+def _table(value: Any, name: str, above: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise UserError(f"{name} must be a table, not {value!r}")
+        raise UserError(f"{above}{name} must be a table, not {value!r}")
     return value
+
+
+def _list(table: Mapping[str, Any], key: str) -> list[Any]:
+    """What a table lists under a key; nothing, if it says nothing."""
+    return [] if table.get(key) is None else list(_get(table, key, list))
+
+
+def _tables(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    return [_table(each, f"each of {key}", _where(table)) for each in _list(table, key)]
 
 
 def _get(table: Any, key: str, kind: type) -> Any:

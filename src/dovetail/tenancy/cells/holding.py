@@ -287,9 +287,14 @@ class Holding:
 
 def _check_sums(cell: Physical | Virtual) -> None:
     if cell.level > 1:
-        assert cell.taken == sum(child.taken for child in cell.children), cell
-        assert cell.priority == max(child.priority for child in cell.children), cell
-    assert 0 <= cell.taken <= cell.leaves and cell.taken == sum(cell.used.values()), cell
+        inside = sum(child.taken for child in cell.children)
+        assert cell.taken == inside, f"{cell} counts {cell.taken} devices in use, inside {inside}"
+        highest = max(child.priority for child in cell.children)
+        assert cell.priority == highest, f"{cell} is at priority {cell.priority}, not {highest}"
+    taken = sum(cell.used.values())
+    assert 0 <= cell.taken <= cell.leaves and cell.taken == taken, (
+        f"{cell} counts {cell.taken} of {cell.leaves} devices in use, by priority {taken}"
+    )
 
 
 def _check_shape(cell: Virtual) -> None:

@@ -13,6 +13,9 @@ from functools import cached_property
 
 from dovetail.model.errors import UserError
 
+MOST = 1_000_000
+"""Devices in one cell."""
+
 
 @dataclass(frozen=True, slots=True)
 class CellType:
@@ -129,6 +132,10 @@ def chain_of(top: str, types: Mapping[str, CellType]) -> Chain:
     leaves = [0, 1]
     for level in range(2, len(names)):
         leaves.append(leaves[-1] * fanout[level])
+    if leaves[-1] > MOST:
+        raise UserError(
+            f"{types[top].where}a cell of type {top!r} has {leaves[-1]} devices; {MOST} is most"
+        )
     for level in range(len(names) - 1, 0, -1):
         if names[level] in types and types[names[level]].node:
             node = level

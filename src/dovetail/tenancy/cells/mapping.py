@@ -28,11 +28,18 @@ class Branch:
     below: list[Branch] = field(default_factory=list)
 
 
-def map_to_hardware(
-    leaves: Iterable[Virtual], stock: Stock, candidates: Candidates, only: Only = None
-) -> Bindings | None:
-    """Hardware for a tenant's devices, or None: only on bad or unwanted nodes."""
-    return Mapping(stock, candidates, only).map(leaves)
+def for_gang(leaves: Iterable[Virtual], stock: Stock, candidates: Candidates) -> Bindings | None:
+    """Hardware for a gang, where HiveD would have it; None: only on bad or unwanted nodes.
+
+    Where that takes what others are owed, nobody has to leave for it: a gang that finds room there
+    runs as if lent it.
+    """
+    leaves = list(leaves)
+    mapping = Mapping(stock, candidates)
+    found = mapping.map(leaves)
+    if found is None or mapping.is_safe() or not any(leaf.user for leaf in found.values()):
+        return found
+    return Sparing(stock, candidates).map(leaves)
 
 
 def hardware_for(
@@ -41,13 +48,16 @@ def hardware_for(
     candidates: Candidates = None,
     only: Only = None,
 ) -> Bindings | None:
-    """The same for devices of several chains; `only`: on these and no others."""
+    """Hardware for devices of several chains that leaves to others what they are owed.
+
+    `only`: on these devices and no others.
+    """
     by_chain: dict[str, list[Virtual]] = {}
     for leaf in leaves:
         by_chain.setdefault(leaf.chain.name, []).append(leaf)
     found: Bindings = {}
     for chain, listed in by_chain.items():
-        bindings = map_to_hardware(listed, stocks[chain], candidates, only)
+        bindings = Sparing(stocks[chain], candidates, only).map(listed)
         if bindings is None:
             return None
         found.update(bindings)
@@ -55,24 +65,33 @@ def hardware_for(
 
 
 class Mapping:
-    """One search, on copies of what is free and owed."""
+    """One search, on copies of what is free and owed.
 
-    def __init__(self, stock: Stock, candidates: Candidates, only: Only) -> None:
+    Where hardware is bad it looks as HiveD does: larger cells are dealt out in parts, as many of a
+    size as everybody can spare. That does not count what of other sizes goes with them: see
+    `is_safe`.
+    """
+
+    def __init__(self, stock: Stock, candidates: Candidates, only: Only = None) -> None:
         self.stock = stock
         self.candidates = candidates
         self.only = only
         self.free: Levels = [list(cells) for cells in stock.free]
         self.owed = list(stock.owed)
         self.bindings: Bindings = {}
+        #: what the cells of the contract get
+        self.taken: list[Physical] = []
+        #: were larger cells looked at because others are bad?
+        self.relaxed = False
 
     def map(self, leaves: Iterable[Virtual]) -> Bindings | None:
         """Bind everything, or nothing."""
         roots, inner = self._branches(leaves)
         for branch in roots:
-            level = branch.cell.level
-            if not (self._buddy(branch, self._lowest(level)) or self._relaxed(branch)):
+            if self._buddy(branch, self._lowest(branch.cell.level)):
+                self.owed[branch.cell.level] -= 1
+            elif not self._relax(branch):
                 return None
-            self.owed[level] -= 1
         for branches in inner.values():
             above = branches[0].cell.parent
             assert above is not None and above.twin is not None
@@ -127,37 +146,35 @@ class Mapping:
         picked = self._fit([branch], cells)
         if picked is None:
             return False
-        self._cut_out(picked[0])
+        self.taken += picked
+        self._drop(picked[0])
         return True
 
-    def _cut_out(self, cell: Physical) -> None:
-        """Take a cell out of the free ones; the rest of what it is in stays as large as it can."""
-        while cell not in self.free[cell.level]:
-            above = cell.parent
-            assert above is not None
-            self.free[cell.level].extend(above.children)
-            remove(self.free[cell.level], cell)
-            cell = above
+    def _drop(self, cell: Physical) -> None:
         remove(self.free[cell.level], cell)
 
-    def _relaxed(self, branch: Branch) -> bool:
-        """Look among parts of larger cells, of as many as everybody can spare."""
-        level = branch.cell.level
+    def _relax(self, branch: Branch) -> bool:
+        """Deal out larger cells, as many as everybody can spare, and look among their parts."""
+        level, self.relaxed = branch.cell.level, True
         spare = self.stock.splittable(self.free, self.owed)
-        parts = list(self.free[level])
         for up in range(level + 1, len(self.free)):
-            # Whoever takes a part of it takes one of every size in between from all others.
-            number = min(spare[level + 1 : up + 1])
-            whole, pieces = list(self.free[up]), []
-            for _ in range(min(len(whole), number)):
-                pieces.append(whole[0])
-                remove(whole, pieces[-1])
-            for _ in range(up - level):
-                pieces = [child for cell in pieces for child in cell.children]
-            parts = pieces + parts
-            if pieces and self._pick(branch, parts):
+            parts = _parts(self.free[up], spare[up], level)
+            self.free[level] = parts + self.free[level]
+            if parts and self._pick(branch, self.free[level]):
                 return True
         return False
+
+    def is_safe(self) -> bool:
+        """Does this take nothing that others are owed? What is short already is no reason."""
+        if not self.relaxed:
+            return True
+        free, owed = [list(cells) for cells in self.stock.free], list(self.stock.owed)
+        before = self.stock.splittable(free, owed)
+        for cell in self.taken:
+            _cut_out(free, cell)
+            owed[cell.level] -= 1
+        after = self.stock.splittable(free, owed)
+        return all(now >= min(then, 0) for now, then in zip(after, before, strict=True))
 
     def _usable(self, cells: Iterable[Physical]) -> list[Physical]:
         """Those that can be bound, fewest lent devices first."""
@@ -195,3 +212,47 @@ class Mapping:
             if found is not None:
                 return found
         return None
+
+
+class Sparing(Mapping):
+    """The same, but takes no size that others are owed, and keeps together what it splits."""
+
+    def _drop(self, cell: Physical) -> None:
+        _cut_out(self.free, cell)
+
+    def _relax(self, branch: Branch) -> bool:
+        """Look among parts of larger cells, as far up as everybody can spare one."""
+        level = branch.cell.level
+        spare = self.stock.splittable(self.free, self.owed)
+        cells = list(self.free[level])
+        for up in range(level + 1, len(self.free)):
+            # Whoever takes a part of it takes one of every size in between from all others.
+            if spare[up] < 1:
+                return False
+            cells = _parts(list(self.free[up]), len(self.free[up]), level) + cells
+            if self._pick(branch, cells):
+                self.owed[level] -= 1
+                return True
+        return False
+
+
+def _parts(cells: list[Physical], number: int, level: int) -> list[Physical]:
+    """Take so many cells away, in parts of a level."""
+    found = []
+    for _ in range(min(len(cells), number)):
+        found.append(cells[0])
+        remove(cells, cells[0])
+    while found and found[0].level > level:
+        found = [child for cell in found for child in cell.children]
+    return found
+
+
+def _cut_out(free: Levels, cell: Physical) -> None:
+    """Take a cell out of the free ones; the rest of what it is in stays as large as it can."""
+    while cell not in free[cell.level]:
+        above = cell.parent
+        assert above is not None
+        free[cell.level].extend(above.children)
+        remove(free[cell.level], cell)
+        cell = above
+    remove(free[cell.level], cell)

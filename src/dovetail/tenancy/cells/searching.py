@@ -1,7 +1,8 @@
 """Hardware for what a tenant's planner has placed: buddy allocation, with what else must be there.
 
 A machine must have the CPU and memory that go with the devices, which others than us may use. And
-devices of jobs that would lose their work are left alone where others will do. Changes nothing.
+devices of jobs that would lose their work, or that owners use elsewhere than they own, are left
+alone where others will do. Changes nothing.
 """
 
 from __future__ import annotations
@@ -38,6 +39,13 @@ class Searching:
                 return found
         return self._among(mine, wanted, None)
 
+    def stranded(self) -> set[Physical]:
+        """Devices that owners use, though their cells are no longer bound there."""
+        for stock in self._cells.stocks.values():
+            if stock.stranded:
+                stock.stranded = {leaf for leaf in stock.stranded if _is_stranded(leaf)}
+        return {leaf for stock in self._cells.stocks.values() for leaf in stock.stranded}
+
     def _among(
         self, mine: list[Virtual], wanted: Allocation, only: frozenset[Physical] | None
     ) -> Places | None:
@@ -67,3 +75,8 @@ def _bound(mine: list[Virtual]) -> Places:
 
 def _unbound(mine: list[Virtual]) -> list[Virtual]:
     return [leaf for leaf in mine if leaf.charged is None]
+
+
+def _is_stranded(leaf: Physical) -> bool:
+    mine = leaf.user.own(leaf) if leaf.user is not None else None
+    return mine is not None and mine.twin is not leaf

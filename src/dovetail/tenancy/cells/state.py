@@ -8,7 +8,7 @@ its business. `validate` checks everything that must hold between two commands.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -242,6 +242,12 @@ class Cells:
         with self._promised(pairs):
             safe = [self._take(leaf, mine) for leaf, mine in pairs]
         return Done(all(safe))
+
+    def promised(
+        self, pairs: Iterable[tuple[Physical, Virtual | None]]
+    ) -> AbstractContextManager[None]:
+        """While somebody leaves for these to be bound, none of them is doomed meanwhile."""
+        return self._promised(pairs)
 
     @contextmanager
     def _promised(self, pairs: Iterable[tuple[Physical, Virtual | None]]) -> Iterator[None]:

@@ -21,6 +21,7 @@ from dovetail.tenancy.cells.cell import (
     Virtual,
     ancestors,
     join,
+    leaves_of,
     part,
     strand,
     unbound,
@@ -59,6 +60,8 @@ class Stock:
         self.owed = self.sum_owed()
         #: cells of contracts that are about to be bound, with the hardware they get
         self.promised: dict[Virtual, Physical] = {}
+        #: devices of owners whose cells are bound there no longer; some may be free by now
+        self.stranded: set[Physical] = set()
 
     def sum_owed(self) -> list[int]:
         """By level: what all tenants together are owed."""
@@ -68,7 +71,7 @@ class Stock:
 
     def take(self, cell: Physical, tenant: str, doomed: bool = False) -> bool:
         """A cell is bound for a tenant; False: somebody else is then owed more than is left."""
-        level, safe = cell.level, True
+        level = cell.level
         self._owe(tenant, level, -1)
         self.left[level] -= 1
         highest = self._cut(cell)
@@ -76,7 +79,6 @@ class Stock:
         for up in range(level + 1, highest + 1):
             assert above is not None
             self.left[up] -= 1
-            safe = safe and self.left[up] >= self.owed[up]
             if above.healthy:
                 self._doom(up)
             else:
@@ -91,11 +93,10 @@ class Stock:
         inside = self.chain.fanout[level]
         for down in range(level - 1, 0, -1):
             self.left[down] -= inside
-            safe = safe and self.left[down] >= self.owed[down]
             if not doomed:
                 self._doom(down)
             inside *= self.chain.fanout[down]
-        return safe
+        return min(self.splittable(self.free, self.owed)) >= 0
 
     def give_back(self, cell: Physical, tenant: str, doomed: bool = False) -> None:
         """A cell is no longer bound for a tenant."""
@@ -167,10 +168,14 @@ class Stock:
     def _unpromised(
         self, cells: list[Physical], roots: list[Virtual]
     ) -> tuple[Physical, Virtual] | None:
-        """The first of the cells, and of those of a contract that are not bound."""
-        if not self.promised:
-            return cells[0], unbound(roots)
+        """The first of the cells, and of those of a contract that are not bound.
+
+        What is promised to another is left out; what is promised to each other is not.
+        """
         kept = {above for cell in self.promised.values() for above in ancestors(cell)}
+        root = next((root for root in roots if root.twin is None), None)
+        if root is not None and self.promised.get(root) is cells[0]:
+            return cells[0], root
         cell = next((cell for cell in cells if cell not in kept), None)
         free = (root for root in roots if root.twin is None and root not in self.promised)
         root = next(free, None)
@@ -245,6 +250,7 @@ class Stock:
 
     def _let_go(self, cell: Physical) -> None:
         """It was doomed and is no longer bound; what is healthy of it may be in use."""
+        self.stranded |= {leaf for leaf in leaves_of(cell) if leaf.priority >= LOWEST}
         strand(cell)
 
     def is_doomed(self, cell: Physical, tenant: str) -> bool:
@@ -304,19 +310,31 @@ class Stock:
                     f"{cell} is free inside a free cell"
                 )
             free = sum(not cell.dealt for cell in self.full[level])
-            assert self.left[level] == free, (self.chain.name, level, self.left[level], free)
+            what = f"{self.chain.name}: of {self.chain.types[level]} cells"
+            assert self.left[level] == free, f"{what} {self.left[level]} are left, in fact {free}"
             bad = [cell for cell in self.full[level] if not cell.healthy and not cell.dealt]
-            assert len(bad) == len(self.bad[level]), (level, bad, self.bad[level])
+            assert len(bad) == len(self.bad[level]), (
+                f"{what} {len(self.bad[level])} are free and bad, in fact {len(bad)}"
+            )
         for cell in (cell for cells in self.full for cell in cells if cell.split):
             assert not all(child in self.free[child.level] for child in cell.children), (
                 f"the children of {cell} are all free and not merged"
             )
-        doomed = any(any(owner.doomed) for owner in self.owners.values())
+        for tenant, owner in self.owners.items():
+            _check_owner(tenant, owner)
         if all(cell.healthy for cell in self.full[self.chain.top]):
-            assert not doomed, f"{self.chain.name}: cells are doomed, and nothing is bad"
-        if not any(self.bad) and not doomed:
             spare = self.splittable(self.free, self.owed)
             assert min(spare) >= 0, f"{self.chain.name}: tenants are owed more than is left"
+
+
+def _check_owner(tenant: str, owner: Owner) -> None:
+    """What is owed is not bound, and only bad hardware is bound for its own sake."""
+    for roots, owed, doomed in zip(owner.roots, owner.owed, owner.doomed, strict=True):
+        unbound = sum(root.twin is None for root in roots)
+        assert owed == unbound, f"{tenant} is owed {owed} cells, and {unbound} are not bound"
+        for cell in doomed:
+            assert not cell.healthy, f"{cell} is doomed and healthy"
+            assert cell.twin in roots, f"{cell} is doomed and bound to {cell.twin}"
 
 
 def remove(cells: list[T], cell: T) -> None:

@@ -77,6 +77,8 @@ def restore(cells: Cells, state: dict[str, Any]) -> None:
         if mine is not None:
             mine.charged = group
             _take(mine, LOWEST)
+            if mine.twin is not leaf:
+                cells.stocks[leaf.chain.name].stranded.add(leaf)
     for levels in cells.forest.physical.values():
         _sum_up(levels)
     for estate in cells.forest.estates.values():

@@ -73,5 +73,11 @@ export function ranges(numbers) {
   return out.map(([from, to]) => (from === to ? `${from}` : `${from}–${to}`)).join(", ");
 }
 
+/** A job's number as lists have it: `7`, or `12.3` for a member of an array. */
+export const label = ({ id, array, index }) => (array === undefined || array === null ? `${id}` : `${array}.${index}`);
+
+/** The same where only numbers are told, and beside them what members of arrays are called. */
+export const called = (id, labels) => labels[id] ?? `${id}`;
+
 /** A sentence as it begins. */
 export const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);

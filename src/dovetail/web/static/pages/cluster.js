@@ -2,7 +2,7 @@
 
 import { get } from "../api.js";
 import { h, refill, throttled } from "../dom.js";
-import { cores, count, counted, memory, number, percent, span } from "../format.js";
+import { cores, coreWords, count, counted, memory, number, percent, span } from "../format.js";
 import { tenants, watch } from "../owners.js";
 import { choice, heading, person, tenant, tile } from "../parts.js";
 import { occupation, store } from "../store.js";
@@ -57,11 +57,11 @@ function figures(on) {
   const bar = (part, whole, used) => h("div", { class: "bar thin", "aria-hidden": "true" },
     h("i", { class: "granted", style: { width: `${whole ? (100 * part) / whole : 0}%` } }),
     used === null ? null : h("i", { class: "used", style: { width: `${whole ? Math.min(100, (100 * used) / whole) : 0}%` } }));
-  const resource = (name, whole, granted, used, word) =>
-    tile(name, percent(granted, whole), `${word(granted)} of ${word(whole)} granted${measured ? `, ${word(used)} used` : ""}`, bar(granted, whole, measured ? used : null));
+  const resource = (name, whole, granted, used, word, all = word) =>
+    tile(name, percent(granted, whole), `${word(granted)} of ${all(whole)} granted${measured ? `, ${word(used)} used` : ""}`, bar(granted, whole, measured ? used : null));
   return [
     tile("GPUs", percent(busy, gpus), `${number(busy)} of ${count(gpus)} busy`, bar(busy, gpus, busy)),
-    resource("CPU", sum((each) => each.node.cpu), sum((each) => each.cpu), sum((each) => each.used), (value) => `${cores(value)}`),
+    resource("CPU", sum((each) => each.node.cpu), sum((each) => each.cpu), sum((each) => each.used), cores, coreWords),
     resource("Memory", sum((each) => each.node.memory), sum((each) => each.memory), sum((each) => each.memoryUsed), memory),
     tile("Running", count(running), `on ${counted(nodes.filter((each) => each.jobs.length).length, "node")} of ${count(nodes.length)}`),
     tile("Waiting", count(waiting.length), waiting.length ? `${span(age)} on average so far${held ? `, ${held} held` : ""}` : held ? `${held} held` : "nobody waits"),

@@ -3,7 +3,7 @@
 import { get, post } from "../api.js";
 import { lines } from "../chart.js";
 import { h, refill, throttled } from "../dom.js";
-import { capital, cores, coreWords, count, memory, number, percent, range, ranges, span } from "../format.js";
+import { called, capital, cores, coreWords, count, label, memory, number, percent, range, ranges, span } from "../format.js";
 import { badge, confirmed, ENDED, heading, notify, person, since, when } from "../parts.js";
 import { store } from "../store.js";
 import { follow } from "./log.js";
@@ -23,7 +23,7 @@ export async function show(root, signal, reference) {
   let stretches = await get(`jobs/${detail.job.id}/timeline`);
   const mine = () => ["admin"].includes(store.about.role) || (store.about.role === "user" && store.about.you === detail.job.owner);
   const draw = () => {
-    refill(head, title(detail.job, mine(), reload));
+    refill(head, title(detail, mine(), reload));
     refill(facts, factsOf(detail, estimate));
     refill(times, h("h2", { text: "Timeline" }), timeline(detail, stretches));
   };
@@ -70,7 +70,7 @@ export async function show(root, signal, reference) {
 
 const holding = (stretches) => JSON.stringify([stretches.at(-1)?.state, stretches.at(-1)?.places]);
 
-function title(job, mine, reload) {
+function title({ job, labels }, mine, reload) {
   const deed = (verb, text, question, danger) => h("button", {
     type: "button", class: danger ? "danger" : "", "data-key": verb, text,
     onclick: async () => {
@@ -82,21 +82,21 @@ function title(job, mine, reload) {
   if (mine && !job.ended) {
     if (job.state === "held") verbs.push(deed("release", "Release"));
     else if (!job.places.length) verbs.push(deed("hold", "Hold"));
-    verbs.push(deed("cancel", "Cancel", `End job ${job.id}, ${job.name}? What it has not saved is lost.`, true));
+    verbs.push(deed("cancel", "Cancel", `End job ${label(job)}, ${job.name}? What it has not saved is lost.`, true));
   } else if (mine) verbs.push(deed("requeue", "Run again"));
   const [steps, total, rate] = job.progress ? [job.progress.steps, job.progress.total, job.progress.rate] : [];
   return [
-    h("nav", { class: "crumbs", "aria-label": "Where" }, h("a", { href: "#/jobs", text: "Jobs" }), ` / ${job.array ? `${job.array}.${job.index}` : job.id}`),
+    h("nav", { class: "crumbs", "aria-label": "Where" }, h("a", { href: "#/jobs", text: "Jobs" }), ` / ${label(job)}`),
     heading(job.name, badge(job.state), h("div", { class: "row verbs" }, verbs)),
     job.reason && job.reason !== `it is ${job.state}` ? h("div", { class: `reason ${job.state}` }, h("p", { text: capital(job.reason) }),
       job.unblock || job.blockers?.length ? h("p", { class: "quiet" }, job.unblock ? `What would do: ${job.unblock}. ` : null,
-        job.blockers?.length ? ["In the way: ", job.blockers.slice(0, 8).flatMap((id) => [h("a", { href: `#/jobs/${id}`, text: id }), " "]), job.blockers.length > 8 ? `and ${job.blockers.length - 8} more` : null] : null) : null) : null,
+        job.blockers?.length ? ["In the way: ", job.blockers.slice(0, 8).flatMap((id) => [h("a", { href: `#/jobs/${id}`, text: called(id, labels) }), " "]), job.blockers.length > 8 ? `and ${job.blockers.length - 8} more` : null] : null) : null) : null,
     total ? h("div", { class: "progress-line" },
       h("progress", { max: total, value: steps, "aria-label": "Progress" }), h("span", { text: `${percent(steps, total)} · ${count(steps)} of ${count(total)} steps${rate ? ` · ${number(rate)} a second · ${span((total - steps) / rate)} left` : ""}` })) : null,
   ];
 }
 
-function factsOf({ job, directory, environment, hidden }, estimate) {
+function factsOf({ job, directory, environment, hidden, labels }, estimate) {
   const row = (name, ...values) => [h("dt", { text: name }), h("dd", {}, ...values)];
   const asked = [`${number(job.gpus)} GPU${job.gpus === 1 ? "" : "s"}`, job.cpu === null ? "CPU as the policy sees fit" : coreWords(job.cpu), job.memory === null ? (job.cpu === null ? "memory likewise" : "memory as the policy sees fit") : memory(job.memory)];
   return [h("h2", { text: "Facts" }), h("dl", {},
@@ -113,7 +113,7 @@ function factsOf({ job, directory, environment, hidden }, estimate) {
     job.time_limit ? row("Time limit", span(job.time_limit)) : [],
     job.deadline ? row("Deadline", when(job.deadline)) : [],
     job.saved ? row("Last checkpoint", when(job.saved)) : [],
-    job.after.length ? row("After", job.after.flatMap((id) => [h("a", { href: `#/jobs/${id}`, text: id }), " "])) : [],
+    job.after.length ? row("After", job.after.flatMap((id) => [h("a", { href: `#/jobs/${id}`, text: called(id, labels) }), " "])) : [],
     row("If displaced", job.resumable ? "it checkpoints and comes back" : "it is not stopped for others, unless what it runs on is theirs"),
     job.command.length ? row("Command", h("code", { text: job.command.map(quoted).join(" ") })) : [],
     directory ? row("Directory", h("code", { text: directory })) : []),

@@ -2,7 +2,7 @@
 
 import { get } from "../api.js";
 import { h, throttled } from "../dom.js";
-import { count, number, percent, ranges, span } from "../format.js";
+import { count, label, number, percent, ranges, span } from "../format.js";
 import { badge, choice, empty, heading, person, since, when } from "../parts.js";
 import { store } from "../store.js";
 import { LongTable } from "../virtual.js";
@@ -77,7 +77,7 @@ async function remember(state) {
 function found({ view, text, ended }) {
   const all = view === "ended" ? ended : [...store.jobs.values()];
   const wanted = { waiting: (job) => !job.places.length, running: (job) => job.places.length > 0, mine: (job) => job.owner === store.about.you }[view] ?? (() => true);
-  const fits = (job) => !text || job.name.toLowerCase().includes(text) || job.owner.toLowerCase().includes(text) || String(job.id).startsWith(text);
+  const fits = (job) => !text || job.name.toLowerCase().includes(text) || job.owner.toLowerCase().includes(text) || label(job).startsWith(text);
   const items = all.filter((job) => wanted(job) && fits(job));
   // What runs first, then in order of submission.
   return view === "ended" ? items : items.sort((a, b) => (b.places.length > 0) - (a.places.length > 0) || a.id - b.id);
@@ -97,9 +97,8 @@ async function refresh(table, reasons, draw) {
 
 function cells(job, reasons) {
   const cell = (kind, ...children) => h("div", { class: `td ${kind}`, role: "cell" }, ...children);
-  const label = job.array === undefined || job.array === null ? `${job.id}` : `${job.array}.${job.index}`;
   return [
-    cell("id", h("a", { href: `#/jobs/${job.id}`, text: label, "aria-label": `Job ${label}, ${job.name}` })),
+    cell("id", h("a", { href: `#/jobs/${job.id}`, text: label(job), "aria-label": `Job ${label(job)}, ${job.name}` })),
     cell("name", h("span", { title: job.name, text: job.name })),
     cell("owner", person(job.owner)),
     cell("state", badge(job.state)),

@@ -1,7 +1,7 @@
 // One node: its GPUs with who is on them, CPU and memory granted and used.
 
 import { h } from "../dom.js";
-import { number, percent } from "../format.js";
+import { label, number, percent } from "../format.js";
 import { ownersOn, saidOf } from "../owners.js";
 import { meter } from "../parts.js";
 import { store } from "../store.js";
@@ -62,9 +62,9 @@ function segment({ job, held, devices, foreign, owner }, by) {
 function link(job, style, by, owner) {
   const use = useOf(job);
   const kind = colouring(job, by, use, owner);
-  const words = `${job.name}, job ${job.id} of ${job.owner}, ${job.state}${use === null ? "" : `, uses ${percent(use, 1)} of its ${typeof store.measured[job.id]?.[2] === "number" ? "GPUs" : "CPU"}`}`;
+  const words = `${job.name}, job ${label(job)} of ${job.owner}, ${job.state}${use === null ? "" : `, uses ${percent(use, 1)} of its ${typeof store.measured[job.id]?.[2] === "number" ? "GPUs" : "CPU"}`}`;
   return h("a", { class: `gpu held ${kind} ${job.state}`, href: `#/jobs/${job.id}`, title: words, "aria-label": words, "data-key": `gpu-${job.id}`, style: { ...style, "--use": use ?? 0 } },
-    h("b", { text: job.id }), h("span", { text: by === "use" && use !== null ? percent(use, 1) : job.name }));
+    h("b", { text: label(job) }), h("span", { text: by === "use" && use !== null ? percent(use, 1) : job.name }));
 }
 
 function colouring(job, by, use, owner) {

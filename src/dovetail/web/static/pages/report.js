@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { bars, lines } from "../chart.js";
 import { h } from "../dom.js";
-import { count, moment, number, percent, span } from "../format.js";
+import { called, count, moment, number, percent, span } from "../format.js";
 import { choice, heading, person, table, tile } from "../parts.js";
 import { store } from "../store.js";
 
@@ -41,7 +41,7 @@ function drawn(told) {
       bars(told.spent.map((each) => ({ name: each.cause, value: each.gpu_hours, kind: each.wasted ? "bad" : each.cause === "used" ? "good" : "quiet", note: each.about })), number)),
     h("section", { class: "card flush" }, h("h2", { class: "inset", text: "Waits by user" }), waits("User", told.users.slice(0, MOST_USERS), (each) => person(each.name))),
     h("section", { class: "card flush" }, h("h2", { class: "inset", text: "Waits by size" }), waits("Size", told.sizes, (each) => each.name)),
-    h("section", { class: "card flush" }, h("h2", { class: "inset", text: "What waited longest" }), told.longest.length ? longest(told.longest) : h("p", { class: "quiet inset", text: "Nobody waited." })),
+    h("section", { class: "card flush" }, h("h2", { class: "inset", text: "What waited longest" }), told.longest.length ? longest(told) : h("p", { class: "quiet inset", text: "Nobody waited." })),
   ];
 }
 
@@ -61,8 +61,8 @@ function waits(title, groups, name) {
     [name(each), count(each.jobs), number(each.gpu_hours), number(each.wasted), span(each.mean), span(each.median), span(each.high), count(each.waiting)]));
 }
 
-function longest(jobs) {
+function longest({ longest: jobs, labels }) {
   const columns = [["Job"], ["User"], ["GPUs", "num"], ["Waited", "num"], ["Why", "words"]];
   return table("What waited longest", columns, jobs.map((each) =>
-    [h("a", { href: `#/jobs/${each.job}`, text: `${each.job} ${each.name}` }), person(each.user), number(each.gpus), `${span(each.wait)}${each.still ? " so far" : ""}`, each.why]));
+    [h("a", { href: `#/jobs/${each.job}`, text: `${called(each.job, labels)} ${each.name}` }), person(each.user), number(each.gpus), `${span(each.wait)}${each.still ? " so far" : ""}`, each.why]));
 }

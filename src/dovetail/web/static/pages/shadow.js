@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { shifts } from "../chart.js";
 import { h, refill } from "../dom.js";
-import { count, exact, moment, percent, span } from "../format.js";
+import { called, count, exact, moment, percent, span } from "../format.js";
 import { empty, heading, tile } from "../parts.js";
 import { store } from "../store.js";
 
@@ -39,17 +39,17 @@ function drawn(told) {
     told.users.length ? h("section", { class: "card" }, h("h2", { text: "Mean wait still to come, by user" }),
       shifts(told.users.map((each) => ({ name: each.user || "nobody", before: each.present, after: each.candidate })), span)) : null,
     h("section", { class: "card" }, h("h2", { text: "The latest differences" }),
-      told.differences.length ? h("ol", { class: "steps", tabindex: 0, "aria-label": "Differences", "data-key": "differences" }, told.differences.map(difference)) : h("p", { class: "quiet", text: "None yet: it would have done the same." })),
+      told.differences.length ? h("ol", { class: "steps", tabindex: 0, "aria-label": "Differences", "data-key": "differences" }, told.differences.map((each) => difference(each, told.labels))) : h("p", { class: "quiet", text: "None yet: it would have done the same." })),
   ];
 }
 
-function difference(each) {
-  const parts = Object.entries(DEEDS).filter(([key]) => each[key].length).map(([key, verb]) => [`${verb} `, named(each[key])]);
+function difference(each, labels) {
+  const parts = Object.entries(DEEDS).filter(([key]) => each[key].length).map(([key, verb]) => [`${verb} `, named(each[key], labels)]);
   return h("li", {}, h("i", { class: "mark waiting", "aria-hidden": "true" }), h("span", { class: "at", title: exact(each.at), text: moment(each.at) }),
     h("span", { class: "what" }, "it would have ", parts.flatMap((part, index) => (index ? ["; ", ...part] : part))));
 }
 
-function named(jobs) {
-  const links = jobs.slice(0, NAMED).flatMap((id, index) => [index ? ", " : null, h("a", { href: `#/jobs/${id}`, text: id })]);
+function named(jobs, labels) {
+  const links = jobs.slice(0, NAMED).flatMap((id, index) => [index ? ", " : null, h("a", { href: `#/jobs/${id}`, text: called(id, labels) })]);
   return [...links, jobs.length > NAMED ? ` and ${jobs.length - NAMED} more` : null];
 }

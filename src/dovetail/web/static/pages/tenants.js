@@ -1,7 +1,7 @@
 // Who owns what, and who has it: each tenant's cells with the jobs on them, and what is lent to whom.
 
 import { h, refill } from "../dom.js";
-import { count, counted, number, ranges, span } from "../format.js";
+import { called, count, counted, label, number, ranges, span } from "../format.js";
 import { saidOf, watch } from "../owners.js";
 import { empty, heading, person, since, table, tenant, tile } from "../parts.js";
 import { store } from "../store.js";
@@ -26,12 +26,20 @@ function drawn(told) {
   const named = [...told.tenants, ...(told.patches.some((each) => !each.tenant) ? [null] : [])];
   return [
     h("p", { class: "lead", text: `${counted(told.tenants.length, "tenant")} ${told.tenants.length === 1 ? "owns" : "own"} ${number(told.gpus - told.unowned)} of ${number(told.gpus)} GPUs ${KINDS[told.kind] ?? ""}. What they leave idle is lent until they want it back.` }),
-    h("div", { class: "tiles" }, tile("Used by owners", number(sum("used")), "GPUs"), tile("Lent", number(told.loans.reduce((total, each) => total + each.gpus, 0)), `GPUs to ${counted(new Set(told.loans.map((each) => each.job)).size, "job")}`),
+    h("div", { class: "tiles" }, tile("Used by owners", number(sum("used")), "GPUs"), lentTile(told),
       tile("Idle", number(sum("idle")), "GPUs of tenants"), tile("Out of service", number(sum("bad")), "GPUs of tenants"), tile("Nobody's", number(told.unowned), "GPUs")),
     h("div", { class: "legend uses", "aria-hidden": "true" }, [["used", "its owner's job"], ["lent", "lent"], ["returning", "on its way back"], ["idle", "idle"], ["bad", "out of service"]].map(([use, text]) => h("span", { class: "entry" }, h("i", { class: `cell-gpu ${use}` }), text))),
     h("div", { class: "estates" }, named.map((each) => estate(each, told))),
     told.loans.length ? h("section", { class: "card flush" }, h("h2", { class: "inset", text: "What is lent to whom" }), loans(told)) : h("p", { class: "quiet", text: "Nothing is lent." }),
   ];
+}
+
+/** What owners do not want back yet; what they do is theirs already. */
+function lentTile({ loans: all }) {
+  const gpus = (some) => some.reduce((total, each) => total + each.gpus, 0);
+  const [lent, returning] = [all.filter((each) => each.back_in === null), all.filter((each) => each.back_in !== null)];
+  const jobs = counted(new Set(lent.map((each) => each.job)).size, "job");
+  return tile("Lent", number(gpus(lent)), `GPUs to ${jobs}${returning.length ? `; ${number(gpus(returning))} on their way back` : ""}`);
 }
 
 /** One tenant, or what nobody owns. */
@@ -69,9 +77,9 @@ function picture(patches) {
 
 function square(patch, device) {
   const job = patch.jobs.map((id) => store.jobs.get(id)).find((each) => each?.places.some(([node, devices]) => node === patch.node && devices.includes(device))) ?? store.jobs.get(patch.jobs[0]);
-  const words = `GPU ${device} of ${patch.node}: ${saidOf(patch)}${job ? `, job ${job.id} ${job.name} of ${job.owner}` : ""}`;
+  const words = `GPU ${device} of ${patch.node}: ${saidOf(patch)}${job ? `, job ${label(job)} ${job.name} of ${job.owner}` : ""}`;
   const kind = `cell-gpu ${patch.use}${job ? ` hue-${store.hue(job.owner)}` : ""}`;
-  return job ? h("a", { class: kind, href: `#/jobs/${job.id}`, title: words, "aria-label": words, "data-key": `${patch.node}-${device}`, text: job.id }) : h("span", { class: kind, role: "img", title: words, "aria-label": words });
+  return job ? h("a", { class: kind, href: `#/jobs/${job.id}`, title: words, "aria-label": words, "data-key": `${patch.node}-${device}`, text: label(job) }) : h("span", { class: kind, role: "img", title: words, "aria-label": words });
 }
 
 function cells({ name, cells: owned }) {
@@ -79,10 +87,10 @@ function cells({ name, cells: owned }) {
   return table(`Cells of ${name}`, columns, owned.map((each) => [`${each.type} (${counted(each.gpus, "GPU")})`, count(each.owned), count(each.used), count(each.idle), count(each.lent), count(each.bad)]));
 }
 
-function loans({ loans: lent, kind }) {
+function loans({ loans: lent, kind, labels }) {
   const columns = [["Job"], ["User"], ["From"], ["To"], ["Where"], ["For", "num"], ["Back", "num"]];
   return table("What is lent to whom", columns, lent.map((each) => [
-    h("a", { href: `#/jobs/${each.job}`, text: `${each.job} ${each.name}` }), person(each.user), each.lender ? tenant(each.lender) : kind === "shares" ? "–" : "nobody", each.borrower ? tenant(each.borrower) : "nobody", `${each.node} GPU ${ranges(each.devices)}`,
+    h("a", { href: `#/jobs/${each.job}`, text: `${called(each.job, labels)} ${each.name}` }), person(each.user), each.lender ? tenant(each.lender) : kind === "shares" ? "–" : "nobody", each.borrower ? tenant(each.borrower) : "nobody", `${each.node} GPU ${ranges(each.devices)}`,
     each.since ? since(each.since) : "–",
-    each.back_in === null ? "when wanted" : [`in ${span(each.back_in)}`, each.wanted_by === null ? null : [", for ", h("a", { href: `#/jobs/${each.wanted_by}`, text: each.wanted_by })]]]));
+    each.back_in === null ? "when wanted" : [`in ${span(each.back_in)}`, each.wanted_by === null ? null : [", for ", h("a", { href: `#/jobs/${each.wanted_by}`, text: called(each.wanted_by, labels) })]]]));
 }
