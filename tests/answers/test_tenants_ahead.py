@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from typing import Any
+from weakref import ref
 
 import pytest
 from workbench import World, owners, scheduler, spec
@@ -112,3 +113,18 @@ def test_nothing_of_a_used_fork_must_be_searched_for(kind: str) -> None:
         assert 0 in (left() for _ in range(10))
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("kind", TENANTS)
+def test_most_of_a_used_fork_is_gone_before_garbage_is_searched_for(kind: str) -> None:
+    """Looking through one that is still there keeps whoever decides waiting, too."""
+
+    def make() -> Scheduler:
+        return scheduler("2x4", "fifo:skip=true", tenants=TENANTS[kind])
+
+    _, original = half_way(make)
+    with Present(original.image(), make).forked() as forked:
+        tenancy = ref(forked.tenancy)
+        assert tenancy() is not None and not gc.isenabled()
+    assert tenancy() is None and gc.isenabled()
+    assert forked.jobs.keys() == original.jobs.keys()

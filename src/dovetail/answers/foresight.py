@@ -54,11 +54,12 @@ class Present:
     @contextmanager
     def forked(self, **other: Any) -> Iterator[Scheduler]:
         """A scheduler that goes on from here for a while, with something in the image otherwise."""
-        scheduler = fork(self.make, {**self.image, **other})
-        try:
-            yield scheduler
-        finally:
-            scheduler.dissolve()
+        with undisturbed():
+            scheduler = fork(self.make, {**self.image, **other})
+            try:
+                yield scheduler
+            finally:
+                scheduler.dissolve()
 
 
 class Foresight:

@@ -66,16 +66,16 @@ def when(
     """
     spent, random = effort or Effort(), Random(seed)
     samples = {job: Samples() for job in jobs}
-    ready = [fork(make, image)]
-    # Forks learn from what becomes of jobs in them, and what might be must not.
-    beliefs = copy(ready[0].predictor)
-    beliefs.restore(image["predictor"])
-    draws = Draws(beliefs, now, random, told, limits)
     gone = {job.id: leaving[job.id] for job in image["jobs"] if job.id in leaving}
-    until, runs = monotonic() + spent.budget, 0
-    while runs < spent.runs and (runs < spent.least or monotonic() < until):
-        draws.again()
-        with undisturbed():
+    with undisturbed():
+        ready = [fork(make, image)]
+        # Forks learn from what becomes of jobs in them, and what might be must not.
+        beliefs = copy(ready[0].predictor)
+        beliefs.restore(image["predictor"])
+        draws = Draws(beliefs, now, random, told, limits)
+        until, runs = monotonic() + spent.budget, 0
+        while runs < spent.runs and (runs < spent.least or monotonic() < until):
+            draws.again()
             ahead = Foresight(
                 ready.pop() if ready else fork(make, image),
                 now,
@@ -88,7 +88,7 @@ def when(
             ahead.scheduler.dissolve()
             # Nothing of it is left when the next one is made.
             del ahead
-        runs += 1
+            runs += 1
     return {job: _estimate(found, runs) for job, found in samples.items()}
 
 

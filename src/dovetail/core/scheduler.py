@@ -171,10 +171,14 @@ class Scheduler(Noting):
         storing.restore(self, state, anew)
 
     def dissolve(self) -> None:
-        """A fork that is of no more use: searching for its garbage would keep everybody waiting."""
+        """A fork that is of no more use: searching for its garbage would keep everybody waiting.
+
+        Most of it is gone at once, also where somebody still has the fork.
+        """
         for job in self.jobs.values():
             job.lane = job.entry = None
         self.tenancy.dissolve()
+        del self.tenancy
 
     def take_over(self, other: Scheduler) -> None:
         """Continue for a scheduler of other parts, with its jobs where they are."""

@@ -84,10 +84,14 @@ class Walk(Index):
 
     def walk(self, heads: list[Head]) -> list[Action]:
         """Admit heads in order; a misfit closes its lane, or ends a strict walk."""
-        heapify(heads)
         strict, ranked = not self.ordering.skip, self._ranked
         draft = Draft(self.view.cluster, self.placement)
         terms = self.terms(draft, heads)
+        if terms is None and not strict:
+            # Nothing comes free in this walk: most heads need not even be put in order.
+            idle = draft.cluster.idle
+            heads = [head for head in heads if head[2].size <= idle]
+        heapify(heads)
         starts: list[Action] = []
         given: dict[str, Amounts] = {}
         while heads:

@@ -6,22 +6,28 @@ and where another GPU of the same machine will do, that one is reclaimed. Change
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from dovetail.model.allocation import Allocation, Part, allocation_of
 from dovetail.model.cluster import Cluster
 from dovetail.model.request import WHOLE
 from dovetail.tenancy.standing import Taken
 
-Borrowers = Mapping[int, Taken]
+Borrowers = dict[int, Taken]
 """By job, first come first."""
 
 
-def first_to_go(borrowers: Borrowers) -> list[int]:
+def first_to_go(borrowers: Borrowers) -> Iterator[int]:
     """Who can resume, the latest first; then who cannot."""
-    latest = list(borrowers)[::-1]
-    resuming = [job for job in latest if borrowers[job].resumable]
-    return resuming + [job for job in latest if not borrowers[job].resumable]
+    yield from (job for job in reversed(borrowers) if borrowers[job].resumable)
+    yield from (job for job in reversed(borrowers) if not borrowers[job].resumable)
+
+
+def is_free(cluster: Cluster, wanted: Allocation) -> bool:
+    """Is nobody in the way?"""
+    masks = cluster.masks
+    there = all(masks[part.node] & part.devices == part.devices for part in wanted.parts)
+    return there and _lacking(cluster, wanted, ()) is None
 
 
 def spared(cluster: Cluster, borrowers: Borrowers, wanted: Allocation) -> Allocation:
@@ -68,10 +74,9 @@ def _exchanged(part: Part, risky: int, others: Sequence[int]) -> int:
 def leaving(cluster: Cluster, borrowers: Borrowers, wanted: Allocation) -> list[int] | None:
     """Who borrowed what is needed there; None: others need not go for it."""
     found = [job for job, held in borrowers.items() if _overlap(held.allocation, wanted)]
-    turns = first_to_go(borrowers)
     lacking = _lacking(cluster, wanted, [borrowers[job].allocation for job in found])
     while lacking is not None:
-        beside = (job for job in turns if job not in found)
+        beside = (job for job in first_to_go(borrowers) if job not in found)
         there = next((job for job in beside if lacking in _nodes(borrowers[job])), None)
         if there is None:
             return None

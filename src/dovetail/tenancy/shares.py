@@ -25,7 +25,7 @@ from dovetail.model.tenants import Overview
 from dovetail.tenancy.contracts import LENT
 from dovetail.tenancy.limited import Limited
 from dovetail.tenancy.paths import listed, unlisted
-from dovetail.tenancy.reclaiming import first_to_go, leaving, spared
+from dovetail.tenancy.reclaiming import first_to_go, is_free, leaving, spared
 from dovetail.tenancy.standing import Number, Taken, beyond, never, overview, worded
 from dovetail.tenancy.taking_over import first_in
 
@@ -55,14 +55,16 @@ class Shares:
         self._borrows = [0] * len(self._own)
         self._served = [0.0] * len(self._own)
         self._counted = 0.0
-        #: each domain with the domains it counts for: itself and its groups
+        #: each domain with the domains it counts for: itself and its groups, the largest last
         self._counts_for = [*(self._groups(name) for name in gpus), [self._lent]]
+        self._largest = [groups[-1] for groups in self._counts_for]
         capabilities = {pool.type: pool.capabilities for pool in cluster.pools}
         self._all = Cluster(cluster.nodes, capabilities)
         shown = Limited(cluster.nodes, capabilities)
         self._views = [shown.copy() for _ in self._own]
-        #: domains whose views do not show what there is
-        self._stale: set[int] = set()
+        #: how often what views show has changed, and up to which change each of them shows it
+        self._changes = 0
+        self._shown = [0] * len(self._own)
         self._held: dict[int, Taken] = {}
         #: those of them that borrow, first come first
         self._borrowers: dict[int, Taken] = {}
@@ -133,10 +135,11 @@ class Shares:
 
     def view(self, domain: int) -> Cluster:
         """All nodes, with what the tenant may take there, brought up to date."""
-        if domain in self._stale:
-            self._stale.discard(domain)
-            self._renew(domain, self._views[domain])
-        return self._views[domain]
+        view = self._views[domain]
+        if self._shown[domain] != self._changes:
+            self._shown[domain] = self._changes
+            self._renew(domain, view)
+        return view
 
     def apart(self, domain: int) -> bool:
         """Tenants borrow from each other, and find less room where others are."""
@@ -151,16 +154,12 @@ class Shares:
         borrowed = allocation.milli_gpus > self.left(domain)
         if borrowed and not spec.resumable:
             return self._keep_within(domain, spec)
-        others = {job: held for job, held in self._borrowers.items() if held.domain != domain}
-        allocation = spared(self._all, others, allocation)
-        victims = leaving(self._all, others, allocation)
-        if victims is None:
-            return "CPU or memory there is in use by those who are within their number"
-        if victims and allocation.milli_gpus > self.due(domain):
-            return self._decline(domain)
-        if not self._fits(allocation, victims):
-            self.touched.add(domain)
-            return "who borrowed it is within its number by now"
+        victims: Sequence[int] = ()
+        if not is_free(self._all, allocation):
+            reclaimed = self._reclaim(domain, allocation)
+            if isinstance(reclaimed, str):
+                return reclaimed
+            allocation, victims = reclaimed
         for victim in victims:
             self._drop(victim)
             self._evicted.add(victim)
@@ -172,6 +171,20 @@ class Shares:
             # What was idle is gone; what it may still reclaim was not in its view.
             self.touched.add(domain)
         return Bound(allocation, tuple(victims), allocation)
+
+    def _reclaim(self, domain: int, wanted: Allocation) -> tuple[Allocation, list[int]] | str:
+        """The same, maybe on other devices, and who must go for it; or why it cannot be had."""
+        others = {job: held for job, held in self._borrowers.items() if held.domain != domain}
+        wanted = spared(self._all, others, wanted)
+        victims = leaving(self._all, others, wanted)
+        if victims is None:
+            return "CPU or memory there is in use by those who are within their number"
+        if victims and wanted.milli_gpus > self.due(domain):
+            return self._decline(domain)
+        if not self._fits(wanted, victims):
+            self.touched.add(domain)
+            return "who borrowed it is within its number by now"
+        return wanted, victims
 
     def _fits(self, wanted: Allocation, victims: Sequence[int]) -> bool:
         """Is it free once these are gone? What a tenant stops first may have let others in."""
@@ -228,7 +241,8 @@ class Shares:
 
     def left(self, domain: int) -> int:
         """Thousandths of GPUs that a tenant owns and does not use."""
-        return min(self._own[each] - self._used[each] for each in self._counts_for[domain])
+        own, used = self._own, self._used
+        return min([own[each] - used[each] for each in self._counts_for[domain]])
 
     def due(self, domain: int) -> int:
         """Thousandths of GPUs that a tenant may reclaim.
@@ -253,12 +267,13 @@ class Shares:
         self._all.release(held.allocation)
         self._charge(held, -1)
         if not held.borrowed:
-            self._promote()
+            self._promote(self._largest[held.domain])
 
-    def _promote(self) -> None:
-        """Who borrowed first is first to be within its number."""
+    def _promote(self, group: int) -> None:
+        """Who borrowed first is first to be within its number, where less of it is in use."""
         for job, held in list(self._borrowers.items()):
-            if held.allocation.milli_gpus <= self.left(held.domain):
+            mine = self._largest[held.domain] == group
+            if mine and held.allocation.milli_gpus <= self.left(held.domain):
                 self._charge(held, -1)
                 held.borrowed = False
                 self._charge(held, 1)
@@ -266,35 +281,26 @@ class Shares:
 
     def _show(self) -> None:
         """All views are to be brought up to date, each when somebody looks at it."""
-        self._stale.update(range(len(self._views)))
+        self._changes += 1
 
-    def _renew(self, domain: int, view: Cluster) -> None:
-        self._copy(view)
-        own, idle = max(self.due(domain), 0) // 1000, self._all.idle
-        view.idle = idle
-        if idle < own and self._modest.get(domain) != self.due(domain):
-            self._show_borrowed(domain, view, own)
-        view.idle = min(view.idle, max(own, idle))
+    def _renew(self, domain: int, view: Limited) -> None:
+        view.look_at(self._all)
+        due = self.due(domain)
+        if view.idle < due // 1000 and self._modest.get(domain) != due:
+            self._show_borrowed(domain, view, due // 1000)
         if domain in self._within:
             view.idle = min(view.idle, max(self.left(domain), 0) // 1000)
 
-    def _copy(self, view: Cluster) -> None:
-        real = self._all
-        view.free[:] = real.free
-        view.masks[:] = real.masks  # type: ignore[assignment]
-        view.cpu[:] = real.cpu
-        view.memory[:] = real.memory
-        view.shared = dict(real.shared)
-        view.closed = dict(real.closed)
-
-    def _show_borrowed(self, domain: int, view: Cluster, wanted: int) -> None:
+    def _show_borrowed(self, domain: int, view: Limited, wanted: int) -> None:
         """Show what others borrowed as free, in turn, until the tenant's number is there."""
+        view.look_away()
         for job in first_to_go(self._borrowers):
             held = self._borrowers[job]
             if view.idle >= wanted:
                 break
             if held.domain != domain:
                 view.release(held.allocation)
+        view.idle = min(view.idle, wanted)
 
     def loosen(self, domain: int, allocation: Allocation, job: int) -> None:
         """Free its amounts everywhere."""
@@ -383,5 +389,6 @@ class Shares:
                 self._take(job, Taken(domain, virtual, borrowed, spec.resumable))
         if len(known) < len(state["held"]):
             # A fork may have been told to forget a job.
-            self._promote()
+            for group in set(self._largest):
+                self._promote(group)
         self._show()

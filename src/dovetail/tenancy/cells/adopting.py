@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from dovetail.tenancy.cells.building import Estate
-from dovetail.tenancy.cells.cell import LOWEST, Physical, Virtual, ancestors
+from dovetail.tenancy.cells.cell import LOWEST, Physical, Virtual, ancestors, places_of
 from dovetail.tenancy.cells.commands import Done, Occupy, Vacate
 from dovetail.tenancy.cells.groups import Gang
 from dovetail.tenancy.cells.state import ONE, Cells
@@ -82,5 +82,4 @@ def _device(
 
 
 def _undo(cells: Cells, taken: Sequence[Physical]) -> None:
-    for leaf in taken:
-        cells.apply(Vacate(leaf.nodes[0], leaf.devices[0]))
+    cells.apply(Vacate(places_of(taken)))

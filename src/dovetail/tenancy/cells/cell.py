@@ -6,7 +6,7 @@ to their counterpart while they are bound. They do not know why anything is boun
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -144,6 +144,11 @@ def leaves_of(cell: AnyCell) -> Iterator[AnyCell]:
         yield cell
     for child in cell.children:
         yield from leaves_of(child)
+
+
+def places_of(leaves: Iterable[Physical]) -> tuple[tuple[str, int], ...]:
+    """Machine and index of each device: how commands name them."""
+    return tuple([(leaf.nodes[0], leaf.devices[0]) for leaf in leaves])
 
 
 def use(leaf: AnyCell, priority: int, by: int) -> None:

@@ -23,7 +23,7 @@ from dovetail.model.tenants import Overview
 from dovetail.tenancy.cells import reasons, storing
 from dovetail.tenancy.cells.adopting import adopt
 from dovetail.tenancy.cells.atlas import Atlas
-from dovetail.tenancy.cells.cell import Physical, Virtual
+from dovetail.tenancy.cells.cell import Physical, Virtual, places_of
 from dovetail.tenancy.cells.commands import Lend, Occupy, Vacate
 from dovetail.tenancy.cells.health import Health, is_bad
 from dovetail.tenancy.cells.layout import Layout
@@ -168,9 +168,7 @@ class VirtualClusters:
 
     def _lend(self, job: int, allocation: Allocation) -> None:
         on = self._atlas.all_on(allocation)
-        for leaf in on:
-            if leaf.user is None:
-                self.cells.apply(Lend(leaf.nodes[0], leaf.devices[0]))
+        self.cells.apply(Lend(places_of(leaf for leaf in dict.fromkeys(on) if leaf.user is None)))
         self._note(self._lent, job, allocation, on, allocation)
 
     def _make_room(self, wanted: list[Physical], physical: Allocation) -> list[int]:
@@ -230,8 +228,7 @@ class VirtualClusters:
             if not jobs:
                 del self._on[leaf]
                 left.append(leaf)
-        for leaf in left:
-            self.cells.apply(Vacate(leaf.nodes[0], leaf.devices[0]))
+        self.cells.apply(Vacate(places_of(left)))
         if domain == self._lent:
             return
         if not on:
@@ -286,8 +283,7 @@ class VirtualClusters:
         try:
             self._views[domain].take(virtual, closed_too=True)
         except OverCommitted:
-            for leaf in idle:
-                self.cells.apply(Vacate(leaf.nodes[0], leaf.devices[0]))
+            self.cells.apply(Vacate(places_of(idle)))
             return False
         for node, mask in self._atlas.masks(idle).items():
             self.lending.take(node, mask)
@@ -391,5 +387,4 @@ class VirtualClusters:
             self.lending.take(node, mask)
         self._fixed = {job for job in self._held if not known[job].spec.resumable}
         # A fork may have been told to forget a job.
-        for place in storing.nobodys(self.cells, self._on):
-            self.cells.apply(Vacate(*place))
+        self.cells.apply(Vacate(places_of(storing.nobodys(self.cells, self._on))))

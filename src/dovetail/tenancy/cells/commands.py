@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from dovetail.tenancy.cells.groups import Gang, Row, Rows
 
+Place = tuple[str, int]
+"""The machine of a device, and its index there."""
+
 
 class Placed(NamedTuple):
     """Where a whole gang goes: rows by size, and the chain they are in."""
@@ -80,18 +83,16 @@ class Occupy:
 
 @dataclass(frozen=True)
 class Lend:
-    """Somebody uses an idle device until its owner wants it."""
+    """Somebody uses idle devices until their owners want them."""
 
-    node: str
-    index: int
+    devices: tuple[Place, ...]
 
 
 @dataclass(frozen=True)
 class Vacate:
-    """Nobody uses a device any more."""
+    """Nobody uses these devices any more."""
 
-    node: str
-    index: int
+    devices: tuple[Place, ...]
 
 
 Command = Ask | Sit | Leave | Withdraw | Break | Repair | Occupy | Lend | Vacate

@@ -68,7 +68,7 @@ class Group:
     #: None: it uses what is lent to it
     virtual: VirtualPlaces | None
     #: by size: who sits in each place
-    seats: dict[int, list[str | None]] = field(default_factory=dict)
+    seats: dict[int, list[str | None]] = field(init=False)
     #: where everybody was put when it was allocated
     rows: Rows = field(default_factory=dict)
     chain: str = ""
@@ -78,8 +78,7 @@ class Group:
     lazily_preempted_by: str | None = None
 
     def __post_init__(self) -> None:
-        for size, number in self.gang.sizes.items():
-            self.seats.setdefault(size, [None] * number)
+        self.seats = {size: [None] * number for size, number in self.gang.sizes.items()}
 
     def leaves(self) -> Iterator[tuple[Physical, Virtual | None]]:
         """Its devices, each with the tenant's."""

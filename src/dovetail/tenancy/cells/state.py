@@ -49,6 +49,8 @@ from dovetail.tenancy.cells.layout import Layout
 from dovetail.tenancy.cells.opening import check_pins, open_stocks
 from dovetail.tenancy.cells.stock import Stock
 
+ALLOCATED = GroupState.ALLOCATED
+"""Looking a member up in its class costs ten times as much, and there are very many devices."""
 ONE = {1: 1}
 """The sizes of a gang that is one device."""
 MANY = 65536
@@ -250,7 +252,7 @@ class Cells:
     @contextmanager
     def _promised(self, pairs: Iterable[tuple[Physical, Virtual | None]]) -> Iterator[None]:
         """While these are bound one by one, none of them is doomed for the sake of another."""
-        for leaf, mine in pairs:
+        for leaf, mine in pairs if self.bad_nodes else ():
             if mine is not None:
                 self.stocks[leaf.chain.name].promise(mine.root, leaf)
         yield
@@ -258,7 +260,9 @@ class Cells:
             stock.promised.clear()
 
     def _lend(self, lend: Lend) -> Answer:
-        return Done(self._take(self.devices[lend.node, lend.index], None))
+        for place in lend.devices:
+            self._take(self.devices[place], None)
+        return Done()
 
     def _take(self, leaf: Physical, mine: Virtual | None) -> bool:
         group = single(leaf, mine)
@@ -266,10 +270,11 @@ class Cells:
         return self.holding.take(leaf, mine, group)
 
     def _vacate(self, vacate: Vacate) -> Answer:
-        group = self.devices[vacate.node, vacate.index].user
-        assert group is not None, f"nobody is on {vacate}"
-        self.holding.dissolve(group)
-        del self.groups[group.gang.name]
+        for place in vacate.devices:
+            group = self.devices[place].user
+            assert group is not None, f"nobody is on {place}"
+            self.holding.dissolve(group)
+            del self.groups[group.gang.name]
         return Done()
 
     # ---- health ------------------------------------------------------------------------------
@@ -333,9 +338,9 @@ def single(leaf: Physical, mine: Virtual | None) -> Group:
     """Who uses one device: its owner, or somebody it is lent to."""
     if mine is None:
         gang = _alone(f"lent {leaf.address}", "", OPPORTUNISTIC)
-        return Group(gang, GroupState.ALLOCATED, {1: [[leaf]]}, None)
+        return Group(gang, ALLOCATED, {1: [[leaf]]}, None)
     gang = _alone(f"{mine.tenant}: {mine.address}", mine.tenant, LOWEST)
-    return Group(gang, GroupState.ALLOCATED, {1: [[leaf]]}, {1: [[mine]]})
+    return Group(gang, ALLOCATED, {1: [[leaf]]}, {1: [[mine]]})
 
 
 @lru_cache(MANY)

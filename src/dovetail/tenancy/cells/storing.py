@@ -102,10 +102,9 @@ def _sum_up(levels: Sequence[Sequence[AnyCell]]) -> None:
             cell.used, cell.taken, cell.priority = used, sum(used.values()), max(used)
 
 
-def nobodys(cells: Cells, used: Container[Physical]) -> list[tuple[str, int]]:
+def nobodys(cells: Cells, used: Container[Physical]) -> list[Physical]:
     """Devices in use that are not among these."""
-    users = _used(cells)
-    return [(leaf.nodes[0], leaf.devices[0]) for leaf in users if leaf not in used]
+    return [leaf for leaf in _used(cells) if leaf not in used]
 
 
 def _restore_stock(cells: Cells, stock: Stock, state: dict[str, Any]) -> None:
