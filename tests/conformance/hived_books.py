@@ -99,7 +99,7 @@ class HivedCells(Cells):
     stock_kind = HivedStock
     holding_kind = HivedHolding
 
-    def _promised(
+    def promised(
         self, pairs: Iterable[tuple[Physical, Virtual | None]]
     ) -> AbstractContextManager[None]:
         """While a gang's devices are bound, those to come may be doomed."""

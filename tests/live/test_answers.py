@@ -116,7 +116,7 @@ def test_wrong_questions_are_refused(box: Box) -> None:
             box.what_if(policy="srtff")
         with pytest.raises(UserError, match="sjf has no parameter 'skp'"):
             box.what_if(policy="sjf:skp=true")
-        with pytest.raises(UserError, match="robots asks for 2 nodes of virtual; 1 is left"):
+        with pytest.raises(UserError, match="robots asks for 2 nodes of virtual; there is 1"):
             box.what_if(tenants={"text": '[[tenants]]\nname = "robots"\ngpus = [4, 4]'})
         if not history:
             with pytest.raises(UserError, match="no job on record"):

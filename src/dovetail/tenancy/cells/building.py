@@ -151,7 +151,8 @@ def _check_number(forest: Forest, layout: Layout, tenant: TenantSpec, owned: Own
     there = len(forest.physical[chain.name][level])
     if not 0 <= owned.number <= there:
         asked = layout.counted(owned.number, owned.kind)
-        raise UserError(f"{owned.where}{tenant.name} asks for {asked}; there are {there}")
+        verb = "is" if there == 1 else "are"
+        raise UserError(f"{owned.where}{tenant.name} asks for {asked}; there {verb} {there}")
 
 
 def _find(forest: Forest, tenant: TenantSpec, owned: Owned) -> tuple[Chain, int]:

@@ -8,7 +8,7 @@ its business. `validate` checks everything that must hold between two commands.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -150,7 +150,7 @@ class Cells:
             return found
         if ask.preempt:
             group = Group(ask.gang, GroupState.PREEMPTING, found.places, found.virtual)
-            with self._promised(group.leaves()):
+            with self.promised(group.leaves()):
                 for rival in claimants(found.places):
                     self._cancel(rival)
                 if users(found.places):
@@ -239,19 +239,13 @@ class Cells:
             (self.devices[node, index], self.owned[occupy.tenant, mine])
             for mine, node, index in occupy.devices
         ]
-        with self._promised(pairs):
+        with self.promised(pairs):
             safe = [self._take(leaf, mine) for leaf, mine in pairs]
         return Done(all(safe))
 
-    def promised(
-        self, pairs: Iterable[tuple[Physical, Virtual | None]]
-    ) -> AbstractContextManager[None]:
-        """While somebody leaves for these to be bound, none of them is doomed meanwhile."""
-        return self._promised(pairs)
-
     @contextmanager
-    def _promised(self, pairs: Iterable[tuple[Physical, Virtual | None]]) -> Iterator[None]:
-        """While these are bound one by one, none of them is doomed for the sake of another."""
+    def promised(self, pairs: Iterable[tuple[Physical, Virtual | None]]) -> Iterator[None]:
+        """While these are bound one by one, and others leave for it, none of them is doomed."""
         for leaf, mine in pairs if self.bad_nodes else ():
             if mine is not None:
                 self.stocks[leaf.chain.name].promise(mine.root, leaf)
