@@ -43,8 +43,13 @@ class HivedStock(Stock):
             remove(self.owners[virtual.tenant].doomed[cell.level], cell)
             self.give_back(cell, virtual.tenant, doomed=True)
 
+    #: what was noted that is not so, even if only for the moment
+    wrong: str | None = None
+
     def _let_go(self, cell: Physical) -> None:
         """What is in it stays bound to its tenant's, on hardware that is free for others."""
+        if cell.priority >= LOWEST:
+            self.wrong = self.wrong or f"{cell} is free for others while its tenant uses it"
 
 
 class HivedHolding(Holding):
@@ -111,6 +116,9 @@ class HivedCells(Cells):
 
 def imbalance(cells: Cells) -> str | None:
     """What in these books cannot be, if anything: the promises that our own cells keep."""
+    for stock in cells.stocks.values():
+        if isinstance(stock, HivedStock) and stock.wrong:
+            return stock.wrong
     try:
         Cells.validate(cells)
     except AssertionError as error:

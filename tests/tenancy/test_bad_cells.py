@@ -5,6 +5,7 @@ from __future__ import annotations
 from workbench import owners, scheduler, spec
 
 from dovetail.model.event import NodeDraining, NodeUp, Submitted
+from dovetail.tenancy.cells.cell import Physical, Virtual
 from dovetail.tenancy.cells.commands import Ask, Break, Go, Leave, Preempt, Repair, Sit, Wait
 from dovetail.tenancy.cells.groups import Gang
 from dovetail.tenancy.cells.layout import CellType, Layout, Owned, PhysicalSpec, TenantSpec
@@ -71,6 +72,30 @@ def test_nodes_that_were_bad_come_back_in_the_order_they_had() -> None:
         cells.apply(Repair(node))
     # Those that could be used came first meanwhile; among those that could not, nothing changed.
     assert sit(cells, Gang("y", "a", -1, {2: 6})) == [*order[3:], *order[:3]]
+
+
+def test_who_runs_as_if_lent_is_at_home_again_when_its_cell_is_bound_as_before() -> None:
+    cells = racks(TenantSpec("a", (Owned(("rack",), 1),)), count=2)
+    cells.apply(Break("n00"))
+    cells.apply(Break("n10"))
+    (node,) = sit(cells, Gang("g", "a", 0, {2: 1}))
+    other = "n10" if node.startswith("n0") else "n00"
+    at_home = [(True, 0), (True, 0)]
+    assert [(own.twin is leaf, leaf.priority) for leaf, own in of(cells, "g")] == at_home
+    cells.apply(Repair(other))
+    cells.validate()
+    # The tenant's rack is now another one, and may be bound there.
+    assert [(own.twin is leaf, leaf.priority) for leaf, own in of(cells, "g")] == [(False, -1)] * 2
+    cells.apply(Break(other))
+    cells.validate()
+    assert [(own.twin is leaf, leaf.priority) for leaf, own in of(cells, "g")] == at_home
+    cells.apply(Leave("g-0", "g"))
+    cells.validate()
+
+
+def of(cells: Cells, gang: str) -> list[tuple[Physical, Virtual]]:
+    """The devices of a gang, each with its tenant's."""
+    return [(leaf, own) for leaf, own in cells.groups[gang].leaves() if own is not None]
 
 
 PAIRS = {

@@ -223,11 +223,11 @@ def hide(cell: Physical) -> None:
         hide(child)
 
 
-def lend(leaf: Physical) -> None:
-    """Who uses a device runs on there as if it was lent."""
+def reprioritise(leaf: Physical, priority: int) -> None:
+    """Who uses a device runs on there as if it was lent, or is no longer lent it."""
     use(leaf, leaf.priority, -1)
-    use(leaf, OPPORTUNISTIC, 1)
-    prioritise(leaf, OPPORTUNISTIC)
+    use(leaf, priority, 1)
+    prioritise(leaf, priority)
 
 
 def strand(cell: Physical) -> None:
@@ -240,7 +240,7 @@ def strand(cell: Physical) -> None:
             part(child)
         strand(child)
     if cell.level == 1 and cell.priority >= LOWEST:
-        lend(cell)
+        reprioritise(cell, OPPORTUNISTIC)
 
 
 def unbound(cells: list[Virtual]) -> Virtual:

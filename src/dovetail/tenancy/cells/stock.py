@@ -20,9 +20,11 @@ from dovetail.tenancy.cells.cell import (
     Physical,
     Virtual,
     ancestors,
+    bind,
     join,
     leaves_of,
     part,
+    reprioritise,
     strand,
     unbound,
 )
@@ -84,6 +86,7 @@ class Stock:
             else:
                 remove(self.bad[up], above)
             above = above.parent
+        self._reunite(cell)
         if cell.healthy:
             self._doom(level)
         else:
@@ -253,6 +256,17 @@ class Stock:
         self.stranded |= {leaf for leaf in leaves_of(cell) if leaf.priority >= LOWEST}
         strand(cell)
 
+    def _reunite(self, cell: Physical) -> None:
+        """Who was stranded in it is at home again if it is bound as before."""
+        stranded = self.still_stranded()
+        for leaf in leaves_of(cell) if stranded else ():
+            if leaf not in stranded or leaf.user is None or leaf.claimant is not None:
+                continue
+            mine = leaf.user.own(leaf)
+            if mine is not None and mine.root is cell.twin and _go_together(leaf, mine):
+                bind(leaf, mine)
+                reprioritise(leaf, mine.priority)
+
     def still_stranded(self) -> set[Physical]:
         """Devices that owners use, though their cells are no longer bound there."""
         if self.stranded:
@@ -346,6 +360,13 @@ def _check_owner(tenant: str, owner: Owner) -> None:
 def _is_stranded(leaf: Physical) -> bool:
     mine = leaf.user.own(leaf) if leaf.user is not None else None
     return mine is not None and mine.twin is not leaf
+
+
+def _go_together(leaf: Physical, mine: Virtual) -> bool:
+    """Can these two be bound, with all they are part of up to what is bound already?"""
+    pairs = zip(ancestors(leaf), ancestors(mine), strict=False)
+    here, own = next(pair for pair in pairs if pair[0].twin or pair[1].twin)
+    return here.twin is own
 
 
 def remove(cells: list[T], cell: T) -> None:
