@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from random import Random
 
 from hived import Json, Replay, recorded
@@ -27,6 +28,14 @@ class Shape:
     sizes: tuple[int, ...]
 
 
+def in_twos(*names: str) -> Json:
+    """Types of cells, each of two of the one before, the first of two GPUs."""
+    return {
+        name: {"childCellType": child, "childCellNumber": 2, "isNodeLevel": name == "NODE"}
+        for child, name in pairwise(("GPU", *names))
+    }
+
+
 def owned(**numbers: int) -> Json:
     """What a tenant has, by the name of the type; `__` is for the dot."""
     cells = [{"cellType": k.replace("__", "."), "cellNumber": n} for k, n in numbers.items()]
@@ -36,11 +45,7 @@ def owned(**numbers: int) -> Json:
 RACKS = Shape(
     {
         "physicalCluster": {
-            "cellTypes": {
-                "PAIR": {"childCellType": "GPU", "childCellNumber": 2},
-                "NODE": {"childCellType": "PAIR", "childCellNumber": 2, "isNodeLevel": True},
-                "RACK": {"childCellType": "NODE", "childCellNumber": 2},
-            },
+            "cellTypes": in_twos("PAIR", "NODE", "RACK"),
             "physicalCells": [
                 {
                     "cellType": "RACK",
@@ -63,12 +68,7 @@ RACKS = Shape(
 ROWS = Shape(
     {
         "physicalCluster": {
-            "cellTypes": {
-                "HALF": {"childCellType": "GPU", "childCellNumber": 2},
-                "NODE": {"childCellType": "HALF", "childCellNumber": 2, "isNodeLevel": True},
-                "RACK": {"childCellType": "NODE", "childCellNumber": 2},
-                "ROW": {"childCellType": "RACK", "childCellNumber": 2},
-            },
+            "cellTypes": in_twos("HALF", "NODE", "RACK", "ROW"),
             "physicalCells": [
                 {
                     "cellType": "ROW",

@@ -45,9 +45,8 @@ def test_lent_hardware_goes_back_and_the_work_goes_on(shared: Hosted) -> None:
         # It saved its work when it was asked to leave, and waits for as much as it had.
         told = bob.why(lent)
         assert told.cause == "owners"
-        assert (
-            told.text
-            == "needs 4 GPUs with 0.2 core; owners use 2 of 4 GPUs themselves, so they are not lent"
+        assert told.text == (
+            "needs 4 GPUs with 0.2 cores; owners use 2 of 4 GPUs themselves, so they are not lent"
         )
         assert told.stopped == (
             f"it was stopped to make room for job {own} "

@@ -66,7 +66,7 @@ def describe(request: Request) -> str:
 
 def said_amounts(cpu: int, memory: int) -> str:
     """`16 cores`, `1 core and 8 GiB`, or nothing."""
-    cores = f"{cpu / 1000:.3g} core{'' if cpu <= 1000 else 's'}"
+    cores = f"{cpu / 1000:.3g} core{'' if cpu == 1000 else 's'}"
     return " and ".join([cores] * bool(cpu) + [f"{memory / 1024:.3g} GiB"] * bool(memory))
 
 
