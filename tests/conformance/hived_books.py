@@ -25,8 +25,10 @@ from dovetail.tenancy.cells.cell import (
     unbind,
     use,
 )
+from dovetail.tenancy.cells.finding import Finder
 from dovetail.tenancy.cells.groups import Gang, Group
 from dovetail.tenancy.cells.holding import Demotion, Holding, lowest
+from dovetail.tenancy.cells.mapping import Bindings, Candidates, Mapping
 from dovetail.tenancy.cells.state import Cells
 from dovetail.tenancy.cells.stock import Stock, remove
 
@@ -98,11 +100,26 @@ class HivedHolding(Holding):
                 self.demote(leaf.twin.user, by)
 
 
+class HivedFinder(Finder):
+    """Others are driven out also where that takes what somebody else is owed."""
+
+    def _hardware(
+        self, leaves: list[Virtual], stock: Stock, candidates: Candidates
+    ) -> Bindings | None:
+        mapping = Mapping(stock, candidates)
+        found = mapping.map(leaves)
+        in_use = found is not None and any(leaf.user for leaf in found.values())
+        if in_use and not mapping.is_safe() and isinstance(stock, HivedStock):
+            stock.wrong = stock.wrong or f"others are owed what is taken with {mapping.taken}"
+        return found
+
+
 class HivedCells(Cells):
     """Cells with HiveD's books."""
 
     stock_kind = HivedStock
     holding_kind = HivedHolding
+    finder_kind = HivedFinder
 
     def promised(
         self, pairs: Iterable[tuple[Physical, Virtual | None]]

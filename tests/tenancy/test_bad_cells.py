@@ -98,6 +98,22 @@ def of(cells: Cells, gang: str) -> list[tuple[Physical, Virtual]]:
     return [(leaf, own) for leaf, own in cells.groups[gang].leaves() if own is not None]
 
 
+def test_who_cannot_have_back_what_it_had_runs_on_as_if_lent() -> None:
+    own = (Owned(("rack",), 1),)
+    cells = racks(TenantSpec("a", own), TenantSpec("b", own), count=2)
+    here = sit(cells, Gang("g", "a", 0, {2: 3}, lazy=True))[0][:2]
+    demotion = cells.holding.demote(cells.groups["g"], "somebody")
+    there = "n1" if here == "n0" else "n0"
+    for number in range(3):
+        cells.apply(Break(f"{there}{number}"))
+    # The other rack is bad, so that this one is given to another tenant meanwhile.
+    assert isinstance(cells.apply(Ask("other-0", Gang("other", "b", 0, {2: 1}), 2)), Preempt)
+    cells.holding.promote(demotion)
+    cells.validate()
+    assert cells.groups["g"].virtual is None
+    assert cells.groups["g"].lazily_preempted_by == "somebody"
+
+
 PAIRS = {
     "pair": CellType("pair", "gpu", 2),
     "node": CellType("node", "pair", 2, node=True),

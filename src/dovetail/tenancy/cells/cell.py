@@ -203,6 +203,15 @@ def bind(physical: Physical, virtual: Virtual) -> None:
         above = above.parent
 
 
+def go_together(physical: Physical, virtual: Virtual) -> bool:
+    """Can two devices be bound, with all they are part of up to what is bound already?"""
+    above = physical
+    for above, cell in zip(ancestors(physical), ancestors(virtual), strict=False):
+        if above.twin is not None or cell.twin is not None:
+            return above.twin is cell
+    return not above.dealt
+
+
 def unbind(physical: Physical) -> None:
     """Take two devices apart and, upwards, everything of the tenant's that binds nothing else."""
     cell = physical

@@ -12,11 +12,11 @@ from typing import Any
 from dovetail.core.registry import nearest
 from dovetail.model.errors import UserError
 from dovetail.tenancy.cells.building import Estate, Forest
-from dovetail.tenancy.cells.cell import LOWEST
+from dovetail.tenancy.cells.cell import LOWEST, Virtual
 from dovetail.tenancy.cells.commands import Wait
 from dovetail.tenancy.cells.groups import Gang, Places, VirtualPlaces
 from dovetail.tenancy.cells.holding import Holding
-from dovetail.tenancy.cells.mapping import Candidates, for_gang
+from dovetail.tenancy.cells.mapping import Bindings, Candidates, for_gang
 from dovetail.tenancy.cells.packing import Packing
 from dovetail.tenancy.cells.stock import Stock
 
@@ -102,7 +102,7 @@ class Finder:
             return Wait(f"{found}, among the cells of {gang.tenant}")
         leaves = [leaf for size in sorted(found) for member in found[size] for leaf in member]
         demoted = self.holding.make_way(leaves, gang.name)
-        bindings = for_gang(leaves, self.stocks[chain], candidates)
+        bindings = self._hardware(leaves, self.stocks[chain], candidates)
         if bindings is None:
             for demotion in reversed(demoted):
                 self.holding.promote(demotion)
@@ -111,3 +111,8 @@ class Finder:
             size: [[bindings[leaf] for leaf in member] for member in found[size]] for size in found
         }
         return Found(places, found)
+
+    def _hardware(
+        self, leaves: list[Virtual], stock: Stock, candidates: Candidates
+    ) -> Bindings | None:
+        return for_gang(leaves, stock, candidates)

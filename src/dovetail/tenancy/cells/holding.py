@@ -18,6 +18,7 @@ from dovetail.tenancy.cells.cell import (
     Virtual,
     ancestors,
     bind,
+    go_together,
     hide,
     leaves_of,
     prioritise,
@@ -140,17 +141,24 @@ class Holding:
         return demotion
 
     def promote(self, demotion: Demotion) -> None:
-        """Undo `demote`."""
-        group = demotion.group
+        """Undo `demote`, unless what it had was given to others: then it runs on as if lent."""
+        group, by = demotion.group, demotion.group.lazily_preempted_by
         group.virtual, group.lazily_preempted_by = demotion.virtual, None
-        for leaf, mine in group.leaves():
-            if mine is None or leaf.claimant is not None:
-                continue
+        own = [(leaf, mine) for leaf, mine in group.leaves() if mine and leaf.claimant is None]
+        back = [(leaf, mine) for leaf, mine in own if leaf not in demotion.stranded]
+        if not all(go_together(leaf, mine) for leaf, mine in back):
+            group.virtual, group.lazily_preempted_by = None, by
+            return
+        for leaf, mine in back:
+            self.stocks[leaf.chain.name].promise(mine.root, leaf)
+        for leaf, mine in own:
             if leaf in demotion.stranded:
                 _charge(mine, group)
             else:
                 self.release(leaf, None, group)
                 self.take(leaf, mine, group)
+        for stock in self.stocks.values():
+            stock.promised.clear()
 
     def make_way(self, leaves: Iterable[Virtual], by: str) -> list[Demotion]:
         """Demote everybody on a tenant's devices who agreed to it, or is elsewhere anyway."""

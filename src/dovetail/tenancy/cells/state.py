@@ -63,6 +63,8 @@ class Cells:
     #: who keeps the books
     stock_kind: type[Stock] = Stock
     holding_kind: type[Holding] = Holding
+    #: who looks for hardware
+    finder_kind: type[Finder] = Finder
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -85,7 +87,7 @@ class Cells:
             for cells in levels
             for cell in cells
         }
-        self.finder = Finder(self.forest, self.stocks, self.holding)
+        self.finder = self.finder_kind(self.forest, self.stocks, self.holding)
         self._pin()
 
     def _list_by_node(self) -> dict[str, list[Physical]]:

@@ -21,6 +21,7 @@ from dovetail.tenancy.cells.cell import (
     Virtual,
     ancestors,
     bind,
+    go_together,
     join,
     leaves_of,
     part,
@@ -263,7 +264,7 @@ class Stock:
             if leaf not in stranded or leaf.user is None or leaf.claimant is not None:
                 continue
             mine = leaf.user.own(leaf)
-            if mine is not None and mine.root is cell.twin and _go_together(leaf, mine):
+            if mine is not None and mine.root is cell.twin and go_together(leaf, mine):
                 bind(leaf, mine)
                 reprioritise(leaf, mine.priority)
 
@@ -360,13 +361,6 @@ def _check_owner(tenant: str, owner: Owner) -> None:
 def _is_stranded(leaf: Physical) -> bool:
     mine = leaf.user.own(leaf) if leaf.user is not None else None
     return mine is not None and mine.twin is not leaf
-
-
-def _go_together(leaf: Physical, mine: Virtual) -> bool:
-    """Can these two be bound, with all they are part of up to what is bound already?"""
-    pairs = zip(ancestors(leaf), ancestors(mine), strict=False)
-    here, own = next(pair for pair in pairs if pair[0].twin or pair[1].twin)
-    return here.twin is own
 
 
 def remove(cells: list[T], cell: T) -> None:
