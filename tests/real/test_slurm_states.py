@@ -73,10 +73,11 @@ def test_jobs_of_others_are_placed_around_and_outlive_ours(site: Driven, lab: Sl
     for name in ("n1", "n2", "n3"):
         lab.call(
             "sbatch", "-w", name, "--gres=gpu:3", "--mem=100", "-J", "theirs", "-o", "/dev/null",
-            "--wrap", "sleep 100",
+            "--wrap", "sleep 300",
         )  # fmt: skip
     site.until(lambda: sum(site.controller.scheduler.cluster.free) == 16 - 9)
-    site.submit([Task(3, 4), Task(1, 4), Task(1, 4), Task(1, 4), Task(1, 4)])
+    # The first is looked at when all have started, however long that takes.
+    site.submit([Task(3, 100), Task(1, 4), Task(1, 4), Task(1, 4), Task(1, 4)])
     site.until(lambda: len(site.started) == 5)
     assert node_of(site, 1) == "n4"
     site.until(lambda: not site.controller.roster)
