@@ -138,12 +138,19 @@ def test_in_the_cluster_file_lines_are_counted_from_its_beginning(tmp_path: Path
     assert str(error.value) == f"{path}:{HEADER + 4}: a asks for 3 nodes of v100; there are 2"
 
 
-def test_a_list_of_nodes_names_its_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("rows", "nodes", "said"),
+    [
+        ("a,3\nb,2\n", "4x8", "3: b asks for 2 nodes of gpu; 1 is left after a"),
+        ("a,3\n", "4x8,type=a+4x8,type=b", "2: a: say which type: a, b"),
+    ],
+)
+def test_a_list_of_nodes_names_its_line(tmp_path: Path, rows: str, nodes: str, said: str) -> None:
     path = tmp_path / "vc.csv"
-    path.write_text("name,nodes\na,3\nb,2\n")
+    path.write_text(f"name,nodes\n{rows}")
     with pytest.raises(UserError) as error:
-        tenancy_of(chosen(f"cells:{path}"), read_spec("4x8").cluster)
-    assert str(error.value) == f"{path}:3: b asks for 2 nodes of gpu; 1 is left after a"
+        tenancy_of(chosen(f"cells:{path}"), read_spec(nodes).cluster)
+    assert str(error.value) == f"{path}:{said}"
 
 
 @pytest.mark.parametrize(
@@ -155,14 +162,6 @@ def test_a_line_that_is_none_is_named(tmp_path: Path, row: str) -> None:
     with pytest.raises(UserError) as error:
         chosen(f"cells:{path}")
     assert str(error.value) == f"{path}:2: {row!r} is not NAME,NODES"
-
-
-def test_a_list_of_nodes_names_its_line_where_there_are_several_types(tmp_path: Path) -> None:
-    path = tmp_path / "vc.csv"
-    path.write_text("name,nodes\na,3\n")
-    with pytest.raises(UserError) as error:
-        tenancy_of(chosen(f"cells:{path}"), read_spec("4x8,type=a+4x8,type=b").cluster)
-    assert str(error.value) == f"{path}:2: a: say which type: a, b"
 
 
 def test_numbers_that_do_not_add_up_name_their_line_and_sums(tmp_path: Path) -> None:

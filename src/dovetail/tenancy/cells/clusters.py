@@ -151,7 +151,7 @@ class VirtualClusters:
             return self._searching.exactly(mine, at)
         fixed = [held for job in self._fixed if (held := self._held[job]).domain == self._lent]
         spared = {leaf for held in fixed for leaf in held.on}
-        return self._searching.places(mine, wanted, spared | self._searching.stranded())
+        return self._searching.places(mine, wanted, spared | self.cells.stranded())
 
     def _used_by(self, domain: int, virtual: Allocation) -> list[Physical]:
         """Where devices of a view that are in use are in fact."""

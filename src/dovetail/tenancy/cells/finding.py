@@ -115,4 +115,5 @@ class Finder:
     def _hardware(
         self, leaves: list[Virtual], stock: Stock, candidates: Candidates
     ) -> Bindings | None:
+        """What a gang's devices are bound to."""
         return for_gang(leaves, stock, candidates)

@@ -27,7 +27,7 @@ from dovetail.tenancy.cells.cell import (
 )
 from dovetail.tenancy.cells.commands import Placed
 from dovetail.tenancy.cells.groups import Gang, Group, GroupState, VirtualPlaces
-from dovetail.tenancy.cells.stock import Stock
+from dovetail.tenancy.cells.stock import Stock, promising
 
 
 class Demotion(NamedTuple):
@@ -149,16 +149,13 @@ class Holding:
         if not all(go_together(leaf, mine) for leaf, mine in back):
             group.virtual, group.lazily_preempted_by = None, by
             return
-        for leaf, mine in back:
-            self.stocks[leaf.chain.name].promise(mine.root, leaf)
-        for leaf, mine in own:
-            if leaf in demotion.stranded:
-                _charge(mine, group)
-            else:
-                self.release(leaf, None, group)
-                self.take(leaf, mine, group)
-        for stock in self.stocks.values():
-            stock.promised.clear()
+        with promising(self.stocks, back):
+            for leaf, mine in own:
+                if leaf in demotion.stranded:
+                    _charge(mine, group)
+                else:
+                    self.release(leaf, None, group)
+                    self.take(leaf, mine, group)
 
     def make_way(self, leaves: Iterable[Virtual], by: str) -> list[Demotion]:
         """Demote everybody on a tenant's devices who agreed to it, or is elsewhere anyway."""

@@ -38,7 +38,7 @@ def overview(cells: Cells, on: On) -> Overview:
 
 def _hardware(cells: Cells) -> dict[Virtual, Physical]:
     """For each device of a tenant's the one it has, or would get now; without those with none."""
-    apart = {leaf for stock in cells.stocks.values() for leaf in stock.still_stranded()}
+    apart = cells.stranded()
     only = frozenset(cells.devices.values()) - apart if apart else None
     searches = {name: Sparing(stock, None, only) for name, stock in cells.stocks.items()}
     owned = [each for estate in cells.forest.estates.values() for each in estate.contract]

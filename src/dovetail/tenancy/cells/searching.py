@@ -39,11 +39,6 @@ class Searching:
                 return found
         return self._among(mine, wanted, None)
 
-    def stranded(self) -> set[Physical]:
-        """Devices that owners use, though their cells are no longer bound there."""
-        stocks = self._cells.stocks.values()
-        return {leaf for stock in stocks for leaf in stock.still_stranded()}
-
     def _among(
         self, mine: list[Virtual], wanted: Allocation, only: frozenset[Physical] | None
     ) -> Places | None:

@@ -8,7 +8,7 @@ its business. `validate` checks everything that must hold between two commands.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -47,10 +47,10 @@ from dovetail.tenancy.cells.groups import (
 from dovetail.tenancy.cells.holding import Holding
 from dovetail.tenancy.cells.layout import Layout
 from dovetail.tenancy.cells.opening import check_pins, open_stocks
-from dovetail.tenancy.cells.stock import Stock
+from dovetail.tenancy.cells.stock import Stock, promising
 
 ALLOCATED = GroupState.ALLOCATED
-"""Looking a member up in its class costs ten times as much, and there are very many devices."""
+"""At hand: looking a member up in its class is slow, and there are very many devices."""
 ONE = {1: 1}
 """The sizes of a gang that is one device."""
 MANY = 65536
@@ -245,15 +245,11 @@ class Cells:
             safe = [self._take(leaf, mine) for leaf, mine in pairs]
         return Done(all(safe))
 
-    @contextmanager
-    def promised(self, pairs: Iterable[tuple[Physical, Virtual | None]]) -> Iterator[None]:
+    def promised(
+        self, pairs: Iterable[tuple[Physical, Virtual | None]]
+    ) -> AbstractContextManager[None]:
         """While these are bound one by one, and others leave for it, none of them is doomed."""
-        for leaf, mine in pairs if self.bad_nodes else ():
-            if mine is not None:
-                self.stocks[leaf.chain.name].promise(mine.root, leaf)
-        yield
-        for stock in self.stocks.values():
-            stock.promised.clear()
+        return promising(self.stocks, pairs if self.bad_nodes else ())
 
     def _lend(self, lend: Lend) -> Answer:
         for place in lend.devices:
@@ -290,6 +286,10 @@ class Cells:
         return Done()
 
     # ---- telling -----------------------------------------------------------------------------
+
+    def stranded(self) -> set[Physical]:
+        """Devices that owners use, though their cells are no longer bound there."""
+        return {leaf for stock in self.stocks.values() for leaf in stock.still_stranded()}
 
     def sitting(self) -> Iterator[Sit]:
         """Who sits where, as commands: what another configuration is told to take over."""

@@ -11,6 +11,8 @@ healthy is followed by that comparison, at every level it touched.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -346,6 +348,19 @@ class Stock:
         if all(cell.healthy for cell in self.full[self.chain.top]):
             spare = self.splittable(self.free, self.owed)
             assert min(spare) >= 0, f"{self.chain.name}: tenants are owed more than is left"
+
+
+@contextmanager
+def promising(
+    stocks: Mapping[str, Stock], pairs: Iterable[tuple[Physical, Virtual | None]]
+) -> Iterator[None]:
+    """While these are bound one by one, and others leave for it, none of them is doomed."""
+    for leaf, mine in pairs:
+        if mine is not None:
+            stocks[leaf.chain.name].promise(mine.root, leaf)
+    yield
+    for stock in stocks.values():
+        stock.promised.clear()
 
 
 def _check_owner(tenant: str, owner: Owner) -> None:
